@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 RUNTIME_STAMP := $(VENV)/.runtime-installed
 DEV_STAMP := $(VENV)/.dev-installed
 WORKERS ?= auto
-CORE := gate planfile verification
+DOCS := $(VENV)/docs
+DOCS_STAMP := $(DOCS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test test-clients truth fast-test lint types imports budgets names docs check bench bench-steering soak pins clean help
+.PHONY: demo demo-lanes test test-clients truth truth-tools fast-test lint types imports budgets names docs docs-site check bench bench-steering soak pins dist clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -18,9 +19,12 @@ help: ## Show this list
 demo: $(RUNTIME_STAMP) ## Watch an agent lie and signoff refuse it, on the embedded database
 	$(BIN)/python examples/demo/run_demo.py
 
+demo-lanes: $(RUNTIME_STAMP) ## Watch three agents work at once; one cheats, two collide, and it is signed off
+	$(BIN)/python examples/demo/run_lanes.py
+
 test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CORE:%=--cov=signoff.%) --cov-branch --cov-report=
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=
 	$(BIN)/python -m coverage report --fail-under=95
 
 test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripted model
@@ -28,6 +32,9 @@ test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripte
 
 truth: $(DEV_STAMP) ## Both corpora in every sandbox that works here: liars refused, honest work signed off
 	$(BIN)/python truth/run.py --isolation all
+
+truth-tools: $(DEV_STAMP) ## Runners from npm and PyPI for `make truth`, once, in the user's cache folder
+	$(BIN)/python truth/tools.py
 
 fast-test: $(DEV_STAMP) ## The same without coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
@@ -51,6 +58,11 @@ names: $(DEV_STAMP) ## No class name twice, none with a word that the glossary r
 docs: $(DEV_STAMP) ## Generated reference pages are up to date
 	$(BIN)/python scripts/reference.py --check
 
+docs-site: $(DOCS_STAMP) ## The pages as a site with search, in site/; a broken link fails
+	$(DOCS)/bin/zensical build --strict --clean
+	$(DOCS)/bin/python scripts/loads.py site
+	@echo "to read and search it: python3 -m http.server --directory site"
+
 check: lint types imports budgets names docs ## Everything that is not a test
 
 bench: $(DEV_STAMP) ## Speed as ratios to a floor measured in the same run
@@ -65,8 +77,12 @@ soak: $(DEV_STAMP) ## Thousands of kills and hostile contracts; takes hours
 pins: $(DEV_STAMP) ## Write the constraint files again
 	$(BIN)/python scripts/pins.py
 
+dist: $(DEV_STAMP) ## Wheel and source distribution, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist -t sdist -t wheel
+
 clean: ## Remove what make made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist site .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit("signoff needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -75,9 +91,10 @@ $(VENV)/pyvenv.cfg:
 
 # uv from the PATH, else the one just installed into .venv; pip where uv is missing or fails
 # (it reads other settings for indexes and certificates than pip does).
+INTO = $(BIN)
 INSTALL = uv="$(UV)"; [ -n "$$uv" ] || uv=$(BIN)/uv; \
-	"$$uv" pip install --quiet --python $(BIN)/python "$$@" 2>/dev/null \
-	|| $(BIN)/python -m pip install --quiet --disable-pip-version-check "$$@"
+	"$$uv" pip install --quiet --python $(INTO)/python "$$@" 2>/dev/null \
+	|| $(INTO)/python -m pip install --quiet --disable-pip-version-check "$$@"
 
 $(RUNTIME_STAMP): $(VENV)/pyvenv.cfg pyproject.toml requirements/runtime.txt
 	@echo "installing signoff into $(VENV)"
@@ -87,4 +104,12 @@ $(RUNTIME_STAMP): $(VENV)/pyvenv.cfg pyproject.toml requirements/runtime.txt
 $(DEV_STAMP): $(RUNTIME_STAMP) requirements/dev.txt
 	@echo "installing development tools into $(VENV)"
 	@set -- -r requirements/dev.txt; $(INSTALL)
+	@touch $@
+
+# An environment of its own: what builds the site must not change what `make test` runs with.
+$(DOCS_STAMP): INTO = $(DOCS)/bin
+$(DOCS_STAMP): $(VENV)/pyvenv.cfg requirements/docs.txt
+	@echo "installing the builder of the site into $(DOCS)"
+	@$(PYTHON) -m venv $(DOCS)
+	@set -- -r requirements/docs.txt; $(INSTALL)
 	@touch $@

@@ -16,6 +16,7 @@ from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
 from measure_doors import hooks, mcp
 from measure_judging import judging, watching
+from measure_lanes import lanes
 from measure_plans import memory, parsing
 from measure_runs import resume, start_up, steps
 from measure_toolbatch import tool_batches
@@ -33,6 +34,7 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "agent-loop": agent_loop,
     "tool-batches": tool_batches,
     "resume": resume,
+    "lanes": lanes,
     "snapshots": snapshots,
     "clean-room": clean_room,
     "judging": judging,

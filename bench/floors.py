@@ -1,4 +1,4 @@
-"""What the same work costs at least: bare spawns, a bare interpreter, git, bare SQLite."""
+"""What the same work costs at least: bare spawns, a bare interpreter, a bare walk, git, SQLite."""
 
 from __future__ import annotations
 
@@ -45,6 +45,20 @@ def bare_commits_s(path: Path, count: int, data: bytes) -> float:
     took = time.perf_counter() - began
     connection.close()
     return took
+
+
+def bare_walk_s(root: Path) -> float:
+    """Every folder listed, every file looked at, nothing remembered."""
+    began = time.perf_counter()
+    ahead = [str(root)]
+    while ahead:
+        with os.scandir(ahead.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    ahead.append(entry.path)
+                else:
+                    entry.stat(follow_symlinks=False)
+    return time.perf_counter() - began
 
 
 def git(folder: Path, *arguments: str) -> float:

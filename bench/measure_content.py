@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from floors import bare_commits_s, git
+from floors import bare_commits_s, bare_walk_s, git
 from lines import Line, Unit, compared
 from sizes import Sizes
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.workspace.workspace import Workspace
 
 FILES_PER_FOLDER = 100
+WALK_GOAL = 1.3
+WALKS = 5
 DATA = {"message": "x" * 400, "snapshot": "0" * 64, "key": "1" * 64}
 
 
 def snapshots(folder: Path, sizes: Sizes) -> Iterator[Line]:
-    """Cold: nothing known, all content stored. Warm: another process took one before."""
-    cold, cold_git, warm, warm_git = [], [], [], []
+    """Cold: nothing known, all content stored. Warm: another process took one before.
+
+    Against a bare walk, which only looks at every file: warm, and taken again by one process.
+    """
+    cold, cold_git, warm, warm_git, again, walk = [], [], [], [], [], []
     for number in range(sizes.rounds):
         root = folder / f"files-{number}"
         make_files(root, sizes.files)
@@ -32,9 +37,16 @@ def snapshots(folder: Path, sizes: Sizes) -> Iterator[Line]:
         _snapshot_ms(root, store)
         warm_git.append(git(root, "status") * 1000)
         warm.append(_snapshot_ms(root, store))
+        workspace = Workspace(root, store)
+        workspace.snapshot()
+        pairs = [(bare_walk_s(root) * 1000, _ms(workspace.snapshot)) for _ in range(WALKS)]
+        for times, found in zip((walk, again), zip(*pairs, strict=True), strict=True):
+            times.append(min(found))
     what = f"snapshot of {sizes.files:,} files"
     yield compared(f"{what}, cold (`git add`, `status`)", Unit.MILLISECONDS, cold, cold_git)
     yield compared(f"{what}, warm (`git status`)", Unit.MILLISECONDS, warm, warm_git)
+    yield compared(f"{what}, warm (bare walk)", Unit.MILLISECONDS, warm, walk)
+    yield compared(f"{what}, again (bare walk)", Unit.MILLISECONDS, again, walk, WALK_GOAL)
 
 
 def appends(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -62,6 +74,10 @@ def make_files(root: Path, count: int) -> None:
 
 
 def _snapshot_ms(root: Path, store: Path) -> float:
+    return _ms(lambda: Workspace(root, store).snapshot())
+
+
+def _ms(work: Callable[[], object]) -> float:
     began = time.perf_counter()
-    Workspace(root, store).snapshot()
+    work()
     return (time.perf_counter() - began) * 1000

@@ -44,7 +44,8 @@ BARE_CONTRACT = (*BARE_SPAWN[:-1], CONTRACT)
 def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
     """One contract that looks at one file, judged in each way this machine offers.
 
-    A source file has changed since the approval, so everything that asks about changes runs too.
+    A source file has changed since the approval, so everything that asks about changes runs too;
+    what those questions cost is the row against judging before anybody worked.
     """
     for count in sizes.room_files:
         root = folder / f"work-{count}"
@@ -57,11 +58,21 @@ def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
             bare.append(seconds_of(BARE_CONTRACT, root) * 1000)
             floor.append(_seconds(plain) * 1000)
         yield compared(f"judging, {count:,} files", Unit.MILLISECONDS, floor, bare)
+        before = _judge(folder / f"home-{count}/first", root, Isolation.NONE, Phase.BASELINE)
+        yield _alternately(f"judging after work, {count:,} files", plain, before)
         for what, judge in judges.items():
             _seconds(judge)
             taken = [_seconds(judge) * 1000 for _ in range(JUDGINGS)]
             name = f"judging with {what}, {count:,} files"
             yield compared(name, Unit.MILLISECONDS, taken, [statistics.median(floor)] * JUDGINGS)
+
+
+def _alternately(name: str, judge: Callable[[], None], other: Callable[[], None]) -> Line:
+    taken: tuple[list[float], list[float]] = ([], [])
+    for _ in range(JUDGINGS + 1):  # the first of each only warms up
+        for which, times in zip((judge, other), taken, strict=True):
+            times.append(_seconds(which) * 1000)
+    return compared(name, Unit.MILLISECONDS, taken[0][1:], taken[1][1:])
 
 
 def watching(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -96,12 +107,19 @@ def _pytest_ms(root: Path, folders: list[str] | None) -> float:
 def _judges(home: Path, root: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     available = [s.isolation for s in probe_sandboxes() if s.available]
     for isolation in (Isolation.NONE, *available):
-        yield str(isolation), _judge(home / isolation, root, isolation, room=False)
+        yield str(isolation), _judge(home / isolation, root, isolation)
     if Isolation.BUBBLEWRAP in available:
         yield "a clean room", _judge(home / "room", root, Isolation.BUBBLEWRAP, room=True)
 
 
-def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Callable[[], None]:
+def _judge(
+    home: Path,
+    root: Path,
+    isolation: Isolation,
+    phase: Phase = Phase.AUDIT,
+    *,
+    room: bool = False,
+) -> Callable[[], None]:
     workspace = Workspace(root, home / "store")
     enclosure = Enclosure(isolation, search_path=STANDARD_PATH)
     work = root / "work.py"
@@ -118,7 +136,7 @@ def _judge(home: Path, root: Path, isolation: Isolation, *, room: bool) -> Calla
         Rooms(root, CleanRoom(workspace, home / "rooms") if room else None),
         Obstacles(pins, root, enclosure, HeldOutChecks(home / "heldout")),
     )
-    case = Case("1", Contract(CONTRACT), Phase.AUDIT, Guard(subject="1", influences={}))
+    case = Case("1", Contract(CONTRACT), phase, Guard(subject="1", influences={}))
 
     def once() -> None:
         verdict = judge.judge(case)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from floors import BARE_PYTHON, bare_spawns_s, seconds_of
 from lines import Line, Measure, Unit, compared
@@ -23,23 +24,36 @@ from scene import (
 )
 from sizes import Sizes
 
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import probe_sandboxes
+
 STEP_GOAL = 1.6
+PAIR_GOALS = {"idle": 2.0, "working": 6.0}
 RESUME_GOAL_S = 1.2
 MOST_REPEATED = 1
 START_GOALS = {"verify": 8.0, "status": 8.0}
 
 
 def steps(folder: Path, sizes: Sizes) -> Iterator[Line]:
-    """A run against the same number of shells that do nothing."""
-    yield _steps("idle", folder, sizes, holds_already, IDLE_AGENT)
-    yield _steps("working", folder, sizes, wants_work, WORKING_AGENT)
+    """A run against as many shells that do nothing, and against two a step: agent and contract."""
+    kinds = {"idle": (holds_already, IDLE_AGENT), "working": (wants_work, WORKING_AGENT)}
+    for kind, (contract, agent) in kinds.items():
+        yield from _steps(kind, Isolation.NONE, folder, sizes, contract, agent)
+    if any(s.available for s in probe_sandboxes() if s.isolation is Isolation.LANDLOCK):
+        # Not among the temporary files of everybody, whose coming makes new rules necessary.
+        with TemporaryDirectory(prefix="signoff-bench-", dir="/var/tmp") as quiet:
+            for kind, (contract, agent) in kinds.items():
+                yield from _steps(kind, Isolation.LANDLOCK, Path(quiet), sizes, contract, agent)
 
 
-def _steps(kind: str, folder: Path, sizes: Sizes, contract: Contract, agent: str) -> Line:
-    run_ms, floor_ms = [], []
+def _steps(
+    kind: str, isolation: Isolation, folder: Path, sizes: Sizes, contract: Contract, agent: str
+) -> Iterator[Line]:
+    run_ms, floor_ms, pair_ms = [], [], []
     processes = 0
     for number in range(sizes.rounds):
-        scene = Scene(folder / f"{kind}-{number}", sizes.steps, contract, agent)
+        place = folder / f"{kind}-{isolation}-{number}"
+        scene = Scene(place, sizes.steps, contract, agent, isolation)
         half = _processes_expected(kind, sizes.steps) // 2
         floor_s = bare_spawns_s(half)
         scene.run()
@@ -48,8 +62,12 @@ def _steps(kind: str, folder: Path, sizes: Sizes, contract: Contract, agent: str
         processes = window.processes
         run_ms.append(window.seconds * 1000 / sizes.steps)
         floor_ms.append(floor_s / (2 * half) * processes * 1000 / sizes.steps)
-    what = f"step, {kind} agent ({processes} processes in {sizes.steps} steps)"
-    return compared(what, Unit.MILLISECONDS, run_ms, floor_ms, STEP_GOAL)
+        pair_ms.append(floor_s / half * 1000)
+    if isolation is Isolation.NONE:
+        what = f"step, {kind} agent ({processes} processes in {sizes.steps} steps)"
+        yield compared(what, Unit.MILLISECONDS, run_ms, floor_ms, STEP_GOAL)
+    what = f"step, {kind} agent, {isolation} (two bare spawns)"
+    yield compared(what, Unit.MILLISECONDS, run_ms, pair_ms, PAIR_GOALS[kind])
 
 
 def _processes_expected(kind: str, count: int) -> int:

@@ -13,7 +13,7 @@ from lines import Line, Unit, compared
 from scene import IDLE_AGENT, Scene, holds_already
 from sizes import Sizes
 
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.identity import plan_identity
 from signoff.storage.ledger import Ledger
 from signoff.storage.vault import Vault

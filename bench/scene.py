@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import signoff
+from signoff.domain.verdict import Isolation
 
 IDLE_AGENT = "bash --noprofile --norc -c true"
 WORKING_AGENT = "bash --noprofile --norc -c ': > made/$SIGNOFF_STEP'"
@@ -37,10 +38,11 @@ def wants_work(number: int) -> str:
     return f"test -f made/{number}"
 
 
-def plan_text(steps: int, contract: Contract) -> str:
+def plan_text(steps: int, contract: Contract, needs: str = "") -> str:
     """A plan whose steps differ only in their number."""
+    needed = f"**needs:** {needs}\n" if needs else ""
     body = "\n".join(
-        f"### {n}. Step {n}\n\n**target:** coder\n**task:**\nDo part {n}.\n\n"
+        f"### {n}. Step {n}\n\n**target:** coder\n{needed}**task:**\nDo part {n}.\n\n"
         f"**contract:**\n```shell\n{contract(n)}\n```\nexit_code == 0\n"
         for n in range(1, steps + 1)
     )
@@ -50,19 +52,31 @@ def plan_text(steps: int, contract: Contract) -> str:
 class Scene:
     """Everything below one folder; the command line is a separate process, as for a person."""
 
-    def __init__(self, folder: Path, steps: int, contract: Contract, agent: str):
+    def __init__(
+        self,
+        folder: Path,
+        steps: int,
+        contract: Contract,
+        agent: str,
+        isolation: Isolation = Isolation.NONE,
+        *,
+        jobs: int = 1,
+        needs: str = "",
+    ):
         self.workspace = folder / "workspace"
         self.home = folder / "home"
         self._bytecode = folder.parent / "bytecode"
         self.agent = agent
+        self._jobs = jobs
         (self.workspace / "src").mkdir(parents=True)
         (self.workspace / "made").mkdir()
         for number in range(SMALL_WORKSPACE_FILES):
             (self.workspace / "src" / f"part-{number}.txt").write_text(f"{number}\n" * 20)
-        (self.workspace / "PLAN.md").write_text(plan_text(steps, contract))
-        # The floor is bare spawns, so the run has no sandbox; what one costs is `judging`.
+        (self.workspace / "PLAN.md").write_text(plan_text(steps, contract, needs))
+        # The floor is bare spawns, so as a rule there is no sandbox; what one costs is `judging`.
+        # Lanes need one.
         self._config = folder / "config.toml"
-        self._config.write_text('[sandbox]\nisolation = "none"\n')
+        self._config.write_text("" if jobs > 1 else f'[sandbox]\nisolation = "{isolation}"\n')
 
     @property
     def env(self) -> dict[str, str]:
@@ -88,7 +102,10 @@ class Scene:
     def start_run(self) -> subprocess.Popen[str]:
         """`signoff run` with its events on a pipe."""
         return subprocess.Popen(
-            self.argv("run", "--yes", "--json", "--role", f"coder={self.agent}"),
+            self.argv(
+                *("run", "--yes", "--json", "--jobs", str(self._jobs)),
+                *("--role", f"coder={self.agent}"),
+            ),
             cwd=self.workspace,
             env=self.env,
             stdout=subprocess.PIPE,

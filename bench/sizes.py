@@ -22,6 +22,8 @@ class Sizes:
     many_plans: int = 1_000
     writers: int = 8
     updates: int = 50
+    pause_s: float = 2.0
+    pool_steps: int = 64
 
 
 QUICK = Sizes(
@@ -38,4 +40,6 @@ QUICK = Sizes(
     many_plans=20,
     writers=2,
     updates=3,
+    pause_s=0.1,
+    pool_steps=8,
 )

@@ -11,8 +11,7 @@ from typing import Any
 from agent_child import memory_mb
 
 from signoff.domain.digests import digest_bytes
-from signoff.toolbatch.calls import Call, CallResult, propose
-from signoff.toolbatch.events import Stream
+from signoff.toolbatch.calls import Call, CallResult, Stream, propose
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchRunner
 from signoff.toolbatch.view import BatchLimits
@@ -20,7 +19,7 @@ from signoff.toolbatch.view import BatchLimits
 FILES = 20
 TASK = "Create " + ", ".join(f"`out/{n}.txt`" for n in range(FILES)) + "."
 # Errors and repetitions are part of the session; they must not end it.
-LIMITS = BatchLimits(errors=10**9, recoveries=10**9, repeats=10**9, audits=10**9)
+LIMITS = BatchLimits(errors=10**9, repeats=10**9, looks=10**9)
 LOOKED_UP = 500
 
 

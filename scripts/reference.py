@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import to_builtins
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "src"))
 
+from signoff.agents.presets import MODEL_PLACE, PRESETS, Preset  # noqa: E402
 from signoff.cli.app import VERBS, signoff  # noqa: E402 - the path comes first
 from signoff.domain.ledger import Kind  # noqa: E402
 from signoff.errors import SignoffError, all_error_types  # noqa: E402
@@ -74,7 +76,7 @@ def cli_page(_now: str) -> str:
         "# Command line",
         NOTICE,
         "`signoff VERB --help` prints the same. Exit codes are explained in the "
-        "[README](../../README.md#exit-codes), JSON output in [json.md](json.md).",
+        "[overview](../index.md#exit-codes), JSON output in [json.md](json.md).",
     ]
     root = _root_context()
     parts.append(_help_block(signoff, root))
@@ -175,7 +177,7 @@ def batches_page(now: str) -> str:
 
 
 def _limits() -> list[tuple[str, str]]:
-    return [(f"`{f.name}`", str(getattr(BatchLimits(), f.name))) for f in fields(BatchLimits)]
+    return [(f"`{k}`", str(value)) for k, value in to_builtins(BatchLimits()).items()]
 
 
 def _filled(now: str, name: str, opening: str, table: str) -> str:
@@ -186,7 +188,39 @@ def _filled(now: str, name: str, opening: str, table: str) -> str:
     return f"{before}{opening}\n\n{table}\n\n{END}{after}"
 
 
+def agents_page(now: str) -> str:
+    """The table of known agents, in a page that is otherwise written by hand."""
+    rows = [_agent_row(preset) for preset in PRESETS.values()]
+    head = (
+        "agent",
+        "command",
+        "logged in by",
+        "may write",
+        "talks to (`@agent`)",
+        "tells",
+        "tested",
+    )
+    return _filled(now, "your-agent.md", BEGIN, _table(head, rows))
+
+
+def _agent_row(preset: Preset) -> tuple[str, ...]:
+    words = " ".join(word for word in preset.words if word != MODEL_PLACE)
+    login = [*(f"`{n}`" for n in preset.keys), *(f"`~/{file}`" for file in preset.login)]
+    places = [f"`~/{place}`" for place in (*preset.folders, *preset.files)]
+    told = {"tokens": preset.tells_tokens, "dollars": preset.tells_usd}
+    return (
+        f"`{preset.name}`",
+        f"`{words}`" if words else "signoff itself",
+        ", ".join(login) or "the key of its model",
+        ", ".join(places) or "-",
+        ", ".join(f"`{host}`" for host in preset.hosts),
+        ", ".join(name for name, tells in told.items() if tells),
+        preset.tested + (f"; {preset.note}" if preset.note else ""),
+    )
+
+
 PAGES = (
+    Page("how-to/your-agent.md", agents_page),
     Page("reference/cli.md", cli_page),
     Page("reference/errors.md", errors_page),
     Page("reference/findings.md", findings_page),

@@ -25,10 +25,13 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import signoff
 from signoff.testing.crash import VARIABLE as CRASH_POINT
+
+if TYPE_CHECKING:
+    from coverage import Coverage
 
 SOURCE = str(Path(signoff.__file__).parents[1])
 _TOP = str(Path(__file__).parents[1])
@@ -103,7 +106,7 @@ def _parent_address(owner: int) -> str:
     """One warm parent for each process that runs tests; it ends when that one does."""
     address = f"signoff-warm-{owner}"
     parent = subprocess.Popen(
-        [sys.executable, "-m", "tests.warm", address],
+        [sys.executable, "-m", "tests.warm", address, *(["measured"] if _is_measured() else [])],
         cwd=_TOP,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, **_LOCALE},
         stdin=subprocess.PIPE,
@@ -112,6 +115,12 @@ def _parent_address(owner: int) -> str:
     atexit.register(_end, parent)
     assert parent.stdout is not None and parent.stdout.readline() == b"warm\n"
     return address
+
+
+def _is_measured() -> bool:
+    """Do the tests themselves run under coverage?"""
+    loaded = sys.modules.get("coverage")
+    return loaded is not None and loaded.Coverage.current() is not None
 
 
 def _end(parent: subprocess.Popen[bytes]) -> None:
@@ -186,6 +195,14 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
 
 
+def _measuring() -> Coverage:
+    """What a start runs counts as tested, beside what the tests call themselves."""
+    from coverage import Coverage
+
+    settings, data = Path(_TOP, "pyproject.toml"), Path(_TOP, ".coverage")
+    return Coverage(data_file=str(data), data_suffix=True, config_file=str(settings))
+
+
 def _main_to_the_end() -> NoReturn:
     """As the interpreter ends, but for taking everything apart that was imported."""
     from signoff.__main__ import main
@@ -207,6 +224,11 @@ def _main_to_the_end() -> NoReturn:
 
 if __name__ == "__main__":
     _import_everything()
+    address, *measured = sys.argv[1:]
+    measuring = _measuring() if measured else None
     gc.freeze()
-    _Parent(sys.argv[1]).serve()
+    _Parent(address).serve()
+    if measuring is not None:
+        measuring.start()
+        atexit.register(measuring.save)
     _main_to_the_end()

@@ -15,13 +15,14 @@ from string import Template
 from signoff.domain.ledger import Entry
 from signoff.domain.verdict import Isolation, Result
 from signoff.errors import SignoffError
-from signoff.storage.location import VAULT_FOLDER
+from signoff.storage.active import VAULT_FOLDER
 from signoff.usecases.harness import find_plan
 from signoff.wiring import open_harness
 from truth.agents import command_line
 from truth.case import CHECK_FILES, Case, Door
 from truth.doors import CommandLine, Ended, Entrance, Library
 from truth.plans import plan, step
+from truth.tools import FOLDER, PROGRAMS
 
 SCRIPT_LIMIT_S = 60
 ROLES = ("coder", "reviewer")
@@ -93,6 +94,7 @@ class Arena:
             "ROOT": str(self.root),
             "LOOT": str(self.base / "loot"),
             "HOME_FOLDER": str(self.base / "home"),
+            "PACKAGES": str(FOLDER),
         }
         own = {n: Template(v).safe_substitute(ours) for n, v in self.case.environ.items()}
         return {**kept, **ours, **own}
@@ -172,7 +174,7 @@ class Arena:
 
 def search_path() -> str:
     """The person's, with the Python that runs this in front: it has signoff, and perhaps pytest."""
-    return f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    return f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}:{PROGRAMS}"
 
 
 def clear(base: Path) -> None:

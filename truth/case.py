@@ -87,7 +87,11 @@ class Case:
     sandbox: str = ""  # its [sandbox] table, without `isolation` and `readable`
     environ: Mapping[str, str] = field(default_factory=dict)  # `$HOME`, `$PATH`, … are filled in
     tools: tuple[str, ...] = ()  # left out, and said so, where a command is missing or fails
+    packages: tuple[str, ...] = ()  # likewise: of `make truth-tools`, found in $PACKAGES
     needs_isolation: bool = False  # only a sandbox catches it, or grants it
     needs_bubblewrap: bool = False  # Landlock will not do
     not_with_landlock: bool = False  # Landlock cannot grant it, bubblewrap and no sandbox can
     under: Mapping[Isolation, Refused] = field(default_factory=dict)  # where it ends otherwise
+    # Where it is refused first: the one line that the refusal gives and that makes it accepted, a
+    # field of the step or a line of the [sandbox] table.
+    lines: Mapping[Isolation, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from truth.case import Accepted, Case, Refused
 
 EXCERPT = 40
 LONGEST = 400
+_TOLD = ("message", "question")
 _DECIDING = (Kind.STEP_DONE, Kind.STEP_RESTORED, Kind.STEP_REOPENED)
 _SHOWN = (
     *("phase", "result", "reason", "message", "exit_code", "tampered", "isolation", "ending"),
@@ -29,9 +30,7 @@ def is_accepted(case: Case, happened: Happened) -> bool:
 
 def complaints(case: Case, happened: Happened, isolation: Isolation) -> list[str]:
     """Everything that is not as the case says; empty when all is well."""
-    # Namespaces of our own promise what bubblewrap does.
-    promised = Isolation.BUBBLEWRAP if isolation.has_own_view else isolation
-    expect = case.under.get(promised, case.expect)
+    expect = case.under.get(promised(isolation), case.expect)
     if isinstance(expect, Accepted):
         found = _not_accepted(expect, happened) + _other_isolation(happened, isolation)
     else:
@@ -42,6 +41,21 @@ def complaints(case: Case, happened: Happened, isolation: Isolation) -> list[str
         found.append(f"the look afterwards failed: {happened.afterwards}")
     found += [f"a process outlived the case: {line}" for line in happened.survivors]
     return found
+
+
+def promised(isolation: Isolation) -> Isolation:
+    """Under which name a case speaks of it: our own namespaces promise what bubblewrap does."""
+    return Isolation.BUBBLEWRAP if isolation.has_own_view else isolation
+
+
+def without_the_line(case: Case, line: str, happened: Happened) -> list[str]:
+    """What is not as it should be where the case lacks the line that it needs."""
+    if is_accepted(case, happened):
+        return [f"accepted without `{line}`"]
+    told = [str(e.data.get(name, "")) for e in happened.entries for name in _TOLD]
+    if any(f"`{line}`" in text for text in told):
+        return []
+    return [f"expected `{line}` in the refusal, it said: {' | '.join(filter(None, told))}"]
 
 
 def excerpt(entries: tuple[Entry, ...]) -> list[str]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from signoff.domain.verdict import Isolation
 from truth.arena import search_path
 from truth.case import Accepted, Case
+from truth.tools import is_there
 
 
 class Corpus(StrEnum):
@@ -39,6 +40,7 @@ class Filed:
         if self.case.not_with_landlock and isolation is Isolation.LANDLOCK:
             return "Landlock cannot grant it"
         missing = [tool for tool in self.case.tools if not _works(tool)]
+        missing += [f"{p} (make truth-tools)" for p in self.case.packages if not is_there(p)]
         return f"needs {', '.join(missing)}" if missing else ""
 
 

@@ -129,7 +129,7 @@ class CommandLine:
 
     def answer(self, choice: Choice) -> None:
         """`signoff answer`."""
-        oldest = json.loads(self._signoff("inbox", "--json").stdout)[0]
+        oldest = json.loads(self._signoff("inbox", "--json").stdout)["items"][0]
         self._signoff("answer", oldest["id"], choice.value).check_returncode()
 
     def audit(self) -> Result | None:

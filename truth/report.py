@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from signoff.domain.verdict import Isolation
-from truth.arena import Arena, SetUpFailed, clear
-from truth.comparison import complaints, excerpt, is_accepted
+from truth.arena import Arena, Happened, SetUpFailed, clear
+from truth.case import Case
+from truth.comparison import complaints, excerpt, is_accepted, promised, without_the_line
 from truth.corpus import Filed
 
 
@@ -49,21 +50,37 @@ def failed(filed: Filed, isolation: Isolation, why: str) -> Report:
 def play(filed: Filed, isolation: Isolation) -> Report:
     """Set the case up in a folder of its own, play it, compare, and clear up."""
     started_s = time.monotonic()
-    base = Path(tempfile.mkdtemp(prefix="signoff-truth-"))
+    case, found = filed.case, []
+    line = case.lines.get(promised(isolation), "")
     try:
-        happened = Arena(base.resolve(), filed.case, isolation).play()
+        if line:
+            found = without_the_line(case, line, _played(case, isolation))
+            case = _with(case, line)
+        happened = _played(case, isolation)
     except SetUpFailed as failure:
         return failed(filed, isolation, f"the case could not be set up: {failure}")
-    finally:
-        clear(base)
-    found = complaints(filed.case, happened, isolation)
+    found += complaints(case, happened, isolation)
     return Report(
         corpus=filed.corpus.value,
         group=filed.group,
         name=filed.case.name,
         isolation=isolation.value,
-        accepted=is_accepted(filed.case, happened),
+        accepted=is_accepted(case, happened),
         complaints=tuple(found),
         ledger=tuple(excerpt(happened.entries)) if found else (),
         duration_s=round(time.monotonic() - started_s, 3),
     )
+
+
+def _played(case: Case, isolation: Isolation) -> Happened:
+    base = Path(tempfile.mkdtemp(prefix="signoff-truth-"))
+    try:
+        return Arena(base.resolve(), case, isolation).play()
+    finally:
+        clear(base)
+
+
+def _with(case: Case, line: str) -> Case:
+    if line.startswith("**"):
+        return replace(case, fields=f"{case.fields}{line}\n")
+    return replace(case, sandbox=f"{case.sandbox}{line}\n")

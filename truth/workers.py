@@ -21,7 +21,7 @@ from signoff.domain.verdict import Isolation
 from truth.corpus import Filed, find
 from truth.report import Report, failed, play
 
-CASE_LIMIT_S = 180
+CASE_LIMIT_S = 600  # some compile a language from scratch each time they are judged
 GRACE_S = 15
 WORKER_FLAG = "--worker"
 

@@ -93,7 +93,7 @@ class _Play:
             planned=declared(habit.task.planned),
             books=books,
             sources=sources,
-            disk=WorkspaceFolder(root, watch.mark),
+            disk=WorkspaceFolder(root),
         )
         self._runner = open_runner(root, Hands(root, watch), "", parts=parts)
         todo.take_list(self._runner.plan, list(habit.items))

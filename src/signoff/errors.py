@@ -7,7 +7,15 @@ from enum import IntEnum
 # Not `typing.TYPE_CHECKING`: what must answer at once raises these, and `typing` loads slowly.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, ClassVar
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that somebody may have meant; empty when none is near."""
+    import difflib  # noqa: PLC0415 - only needed when something is misspelt
+
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), "")
 
 
 class Exit(IntEnum):
@@ -146,7 +154,7 @@ class NotApproved(SignoffError):
 
 
 class ApprovalRefused(SignoffError):
-    """An approval, answer or waiver came from where no person can be."""
+    """An approval, answer or waiver was given inside an agent's attempt or session."""
 
     exit_code = Exit.USAGE
     default_hint = "decide at a terminal of your own, outside the agent's attempt"
@@ -181,7 +189,7 @@ class Fenced(SignoffError):
 
 
 class AlreadyAccepted(SignoffError):
-    """The step was accepted before in this run; the database keeps it to one."""
+    """The step was accepted before in this run; a step is accepted once."""
 
     exit_code = Exit.CONFLICT
     default_hint = "signoff log PLAN"
@@ -190,17 +198,17 @@ class AlreadyAccepted(SignoffError):
 class LedgerBroken(SignoffError):
     """The hash chain does not hold: an entry was changed, removed or reordered."""
 
-    default_hint = "restore the home folder from a backup; the entries named are not to be trusted"
+    default_hint = "restore the home folder from a backup, and do not trust the entries named"
 
 
 class StorageFailed(SignoffError):
     """The database or the disk refused; what was acknowledged before is safe."""
 
-    default_hint = "free disk space or permissions, then run the same command again"
+    default_hint = "free disk space or correct the permissions, then run the same command again"
 
 
 class SnapshotTooSlow(SignoffError):
-    """Looking at the workspace took longer than the time limit of what was to be judged."""
+    """Reading the workspace took longer than the step may take."""
 
     default_hint = "remove or ignore what is large, or raise **timeout:** of the step"
 
@@ -266,7 +274,7 @@ class RoomTooDear(SignoffError):
 
 
 class SetupFailed(SignoffError):
-    """The repository's set-up command made no by-products, so nothing was judged with them."""
+    """The set-up command of the repository failed, so nothing was judged."""
 
     default_hint = "run the command of [setup] in a fresh clone; `network = true` if it needs that"
 
@@ -295,7 +303,7 @@ class KeyUnusable(SignoffError):
     """A key for receipts cannot be used; the one in the home folder is never replaced."""
 
     exit_code = Exit.INVALID
-    default_hint = "put the key back from a backup; receipts signed with it need no other"
+    default_hint = "put the key back from a backup; with another key old receipts cannot be checked"
 
 
 class ExtraMissing(SignoffError):

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+SEATS_FOLDER = "seats"  # in the home: which clients work where
+SEAT_SUFFIX = ".seat"
 HOME_VARIABLE = "SIGNOFF_HOME"
 DATABASE_VARIABLE = "SIGNOFF_DATABASE"
+_NO_FILE = "/no-configuration-is-shown"
 USER_FILE_VARIABLE = "SIGNOFF_CONFIG"
 LARGEST_FILE = 1_000_000
 
@@ -45,7 +48,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
     path = os.path.expanduser(chosen)
     if not os.path.isabs(path):
         raise HomeUnsafe(
-            f"{HOME_VARIABLE} is `{chosen}`, which is another folder wherever you are",
+            f"{HOME_VARIABLE} is `{chosen}`: a relative path is another folder wherever you are",
             f"export {HOME_VARIABLE}={os.path.join(os.getcwd(), path)}",
         )
     return path
@@ -54,6 +57,20 @@ def home_folder(environ: Mapping[str, str]) -> str:
 def user_file(environ: Mapping[str, str]) -> Path:
     """Where the user's own configuration lives."""
     return as_path(_user_file(environ))
+
+
+def as_shown(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the user's configuration where that is hidden, as in a contract.
+
+    For who only looks: whoever works must not go on without rules that cannot be read.
+    """
+    try:
+        os.close(os.open(_user_file(environ), os.O_RDONLY | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return dict(environ)
+    except OSError:
+        return {**environ, USER_FILE_VARIABLE: _NO_FILE}
+    return dict(environ)
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -119,3 +136,12 @@ def _state_folder(environ: Mapping[str, str]) -> str:
     if sys.platform == "darwin":
         return os.path.join(user, "Library", "Application Support")
     return environ.get("XDG_STATE_HOME", "").strip() or os.path.join(user, ".local", "state")
+
+
+def any_seats(environ: Mapping[str, str]) -> bool:
+    """Whether a client ever took a seat that nobody cleared away yet; hooks ask it at once."""
+    try:
+        names = os.listdir(os.path.join(home_folder(environ), SEATS_FOLDER))
+    except OSError:
+        return False
+    return any(name.endswith(SEAT_SUFFIX) for name in names)

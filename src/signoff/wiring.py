@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from msgspec.structs import replace
+
 from signoff.errors import StorageFailed, UsageError
-from signoff.places import resolve_home
-from signoff.settings.agent import SessionPolicy
-from signoff.settings.loading import load_settings
-from signoff.storage.database import open_database
-from signoff.storage.home import Home
+from signoff.places import DATABASE_VARIABLE, HOME_VARIABLE, resolve_home
+from signoff.settings.loading import SessionPolicy, load_settings
+from signoff.storage.home import Home, open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.usecases.harness import Harness, known_secrets
-from signoff.workspace.repository import find_repository
+from signoff.workspace.folders import find_repository
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -50,7 +50,11 @@ def open_harness(
     if workspace is None:
         repository = find_repository(cwd)
         workspace = repository.top if repository else cwd
-    settings = load_settings(workspace, environ)
+    settings = load_settings(workspace, environ).with_roles(roles or {})
+    if any(role.agent or role.hosts for role in settings.roles.values()):
+        from signoff.agents.presets import with_presets  # noqa: PLC0415 - hooks seldom need it
+
+        settings = with_presets(settings)
     try:
         home = Home(resolve_home(environ))
         database = open_database(settings.database_url or home.database_url)
@@ -65,8 +69,31 @@ def open_harness(
         cwd=cwd,
         home=home,
         ledger=Ledger(database, known_secrets(environ, settings, settings.database_url)),
-        settings=settings.with_roles(roles or {}),
+        settings=settings,
     )
+
+
+@contextmanager
+def open_to_look(
+    environ: Mapping[str, str], cwd: Path, workspace: Path | None, roles: Mapping[str, str]
+) -> Iterator[Harness]:
+    """A harness of the files alone, with an empty ledger that is gone afterwards.
+
+    For who may write nothing and is shown no home, such as a contract that checks a plan.
+    """
+    from tempfile import TemporaryDirectory  # noqa: PLC0415 - loads compression
+
+    with TemporaryDirectory(prefix="signoff-") as empty:
+        own = {HOME_VARIABLE: empty, DATABASE_VARIABLE: sqlite_url(Path(empty) / "ledger")}
+        heldout = resolve_home(environ) / "heldout"
+        with suppress(PermissionError):  # a home that is hidden shows none
+            if heldout.is_dir():
+                (Path(empty) / "heldout").symlink_to(heldout)
+        harness = open_harness({**environ, **own}, cwd, workspace, roles)
+        try:
+            yield replace(harness, environ=environ)
+        finally:
+            harness.ledger.database.close()
 
 
 def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
@@ -78,8 +105,8 @@ def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
     if ATTEMPT_VARIABLE not in environ:
         return error
     return StorageFailed(
-        "this comes from inside an attempt, and signoff's own files are hidden from agents",
-        "end your work: it is judged when you are gone; ask what you want to know outside",
+        "this command runs inside an attempt, where signoff's own files are hidden",
+        "end your work: it is judged once you have ended; run this command outside the attempt",
         error.facts,
     )
 
@@ -107,15 +134,18 @@ def start_session(
     )
 
 
-@dataclass
 class PlanHolder:
     """Holds the plan that an agent writes; its session begins when it is first needed."""
 
-    workspace: str | Path = "."
-    policy: SessionPolicy | None = None
-    session_id: str | None = None
-    _session: PlanSession | None = field(default=None, init=False, repr=False)
-    _view: PlanView | None = field(default=None, init=False, repr=False)
+    def __init__(
+        self,
+        workspace: str | Path = ".",
+        policy: SessionPolicy | None = None,
+        session_id: str | None = None,
+    ):
+        self.workspace, self.policy, self.session_id = workspace, policy, session_id
+        self._session: PlanSession | None = None
+        self._view: PlanView | None = None
 
     @property
     def session(self) -> PlanSession:

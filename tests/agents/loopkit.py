@@ -16,7 +16,7 @@ from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.ledger import Kind
 from signoff.process.environment import STANDARD_PATH
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from signoff.agents.session import PlanSession, SessionReport
 from signoff.domain.escalation import Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.session import ToolCall
-from signoff.settings.agent import SessionPolicy
+from signoff.settings.loading import SessionPolicy
 from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.open_session import open_session, sign

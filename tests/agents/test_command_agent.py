@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport, Usage
-from signoff.agents.command import CommandAgent, check_role
-from signoff.domain.observation import Ending
+from signoff.agents.command import CommandAgent
+from signoff.agents.troubles import check_role
+from signoff.domain.verdict import Ending
 from signoff.errors import ConfigInvalid
-from signoff.settings.loading import Role
+from signoff.settings.roles import Role
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -8,10 +8,9 @@ import pytest
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport
 from signoff.agents.command import CommandAgent
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Ending, Isolation
 from signoff.process.sandboxes import best_isolation
-from signoff.settings.loading import Role
+from signoff.settings.roles import Role
 from signoff.verification.enclosure import Enclosure
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -9,8 +9,7 @@ import pytest
 from signoff.agents.command import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import AttemptFinished, read_fact
-from signoff.domain.observation import Ending, Observation, Output
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Ending, Isolation, Observation, Output
 from signoff.gate.record import Worked
 
 BOXED, FENCED, FREE = Isolation.BUBBLEWRAP, Isolation.LANDLOCK, Isolation.NONE

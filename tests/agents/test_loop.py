@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.agents.tools.definition import tool
@@ -147,7 +148,7 @@ def test_the_limit_of_tokens_counts_both_directions(stage: Stage) -> None:
 
 
 def test_answers_without_counts_are_estimated_so_that_the_limit_still_holds(stage: Stage) -> None:
-    silent = replace(bash("true"), input_tokens=0, output_tokens=0)
+    silent = dataclasses.replace(bash("true"), input_tokens=0, output_tokens=0)
     report = stage.play(
         Script([silent], last_repeats=True), "x" * 4000, limits=replace(QUICK, tokens=5000)
     )
@@ -167,7 +168,7 @@ def test_the_limit_in_money_counts_what_the_provider_charges(stage: Stage) -> No
 
     from tests.scripted.server import ScriptedServer
 
-    dear = replace(bash("true"), input_tokens=1_000_000)
+    dear = dataclasses.replace(bash("true"), input_tokens=1_000_000)
     dear_limits = replace(QUICK, usd=4.0, context_tokens=10_000_000)
     with ScriptedServer(Script([dear], last_repeats=True)) as server:
         provider = OpenAIProvider(base_url=server.openai_url, api_key="none")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.agents.loop.limits import Ended
 from signoff.errors import TranscriptUnusable
@@ -170,7 +171,9 @@ def _filling(conversation: ScriptedRequest) -> Turn:
     if not conversation.tools:
         return say("SUMMARY: wrote a file")
     if conversation.model_turns < 2 and "SUMMARY" not in conversation.last_user_text:
-        return replace(bash("echo x >> made"), input_tokens=300 + 500 * conversation.model_turns)
+        return dataclasses.replace(
+            bash("echo x >> made"), input_tokens=300 + 500 * conversation.model_turns
+        )
     return say("done")
 
 

@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 # Interrupts itself, in a process of its own, at the place that is asked for.
 SITTING = """
 import os, signal, sys, weakref
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 from signoff.agents.tools.definition import tool
 from signoff.testing.conversation import ScriptedCall

@@ -13,7 +13,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, SessionStanding
 from signoff.domain.verdict import Verdict
-from signoff.settings.agent import BlockedRule, EvidenceRule, SessionPolicy
+from signoff.settings.loading import BlockedRule, EvidenceRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked, person_plan
 
 PROSE = SessionPolicy(evidence=EvidenceRule.PROSE)
@@ -114,8 +114,8 @@ def test_blocked_needs_a_reason_and_a_person_decides(bureau: Bureau) -> None:
     assert waiting == {"1": True, "2": False}
 
 
-def test_without_a_second_model_at_hand_a_person_decides_about_blocked(tmp_path: Path) -> None:
-    policy = SessionPolicy(blocked=BlockedRule.MODEL, blocked_model="openai:x")
+def test_with_the_older_setting_model_a_person_decides_about_blocked(tmp_path: Path) -> None:
+    policy = SessionPolicy(blocked=BlockedRule.MODEL)
     bureau = Bureau(tmp_path, policy)
     bureau.plan("one")
     assert "a person decides" in bureau.session.step_update(1, "blocked", notes="no credentials")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.agents.session import sign_session
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import (
-    Decision,
+    Basis,
+    ClaimStatus,
     Reference,
     ReferenceKind,
     SessionStanding,
     references_in,
 )
-from signoff.settings.agent import SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 
@@ -260,89 +256,14 @@ def test_references_are_read_out_of_ordinary_sentences() -> None:
     assert references_in("scratchpad:k")[0].kind is ReferenceKind.SCRATCHPAD
 
 
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        codes = {"/ok": 200, "/gone": 404}
-        self.send_response(codes.get(self.path, 302))
-        self.send_header("Location", "http://elsewhere.invalid/")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
-@contextmanager
-def _served(port: int = 0) -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", port), _Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def address() -> Iterator[str]:
-    with _served() as found:
-        yield found
-
-
-def test_a_url_is_asked_by_the_harness_on_allowed_hosts_only(tmp_path: Path, address: str) -> None:
-    bureau = Bureau(tmp_path, SessionPolicy(hosts=(address,)))
-    bureau.plan("one")
-    assert "answered 404" in _claim(bureau, f"url:http://{address}/gone")
-    assert "answered 302" in _claim(bureau, f"url:http://{address}/redirect")
-    assert "not among the hosts" in _claim(bureau, "url:http://169.254.1.1/meta")
-    assert "not among the hosts" in _claim(bureau, f"url:http://localhost:{address[10:]}/ok")
-    assert "not an http" in _claim(bureau, "url:file:///etc/hostname")
-    assert _claim(bureau, f"url:http://{address}/ok") == "step 1 → done"
-
-
-def test_a_cited_url_is_asked_again_at_sign_off(tmp_path: Path) -> None:
-    with _served() as address:
-        bureau = Bureau(tmp_path, SessionPolicy(hosts=(address,)))
-        bureau.plan("deploy")
-        cited = f"url:http://{address}/ok"
-        assert _claim(bureau, cited) == "step 1 → done"
-        assert bureau.session.try_finish("done").decision is Decision.ACCEPTED
-    report = sign_session(bureau.session, by="test")
-    assert report.standing is SessionStanding.WORKING
-    assert report.gate.stale == ("1",) and "did not answer" in report.gate.missing[0].what
-    with _served(int(address.partition(":")[2])):
-        assert _claim(bureau, cited) == "step 1 → done"
-        assert sign_session(bureau.session, by="test").standing is SessionStanding.KEPT_SELF_SET
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "signoff-url-responds http://x/ # it's",
-        "signoff-url-responds $'a\\'b'",
-        "signoff-url-responds http://x/ http://y/",
-        "signoff-url-responds",
-    ],
-)
-def test_an_odd_url_check_is_refused_when_it_is_planned(tmp_path: Path, command: str) -> None:
+def test_a_url_proves_nothing_and_what_an_older_version_took_for_proof_is_not_signed(
+    tmp_path: Path,
+) -> None:
     bureau = Bureau(tmp_path)
-    step = {"description": "one", "contract": command}
-    assert "url_responds" in bureau.plan(step)
-    assert "url_responds" in bureau.plan({"description": "one", "preconditions": [step]})
-    assert not bureau.session.has_plan
-
-
-def test_url_responds_is_judged_without_a_shell(tmp_path: Path, address: str) -> None:
-    bureau = Bureau(tmp_path, SessionPolicy(hosts=("127.0.0.1",)))
-    said = bureau.plan(checked("one", "url_responds", url="http://example.invalid/"))
-    assert "not among the hosts the user allows" in said
-    bureau.plan(
-        checked("up", "url_responds", url=f"http://{address}/ok"),
-        checked("down", "url_responds", url=f"http://{address}/gone"),
-        {"description": "by hand", "contract": "signoff-url-responds http://example.invalid/"},
-    )
-    bureau.session.judge_pending()
-    assert bureau.session.report().proved == ("1",)
-    what = {m.subject: m.what for m in bureau.session.gate().missing}
-    assert "answered 404" in what["2"]
-    assert "not among the hosts" in what["3"]
+    bureau.plan("deploy")
+    assert "curl -fsS" in _claim(bureau, "url:http://127.0.0.1/ok")
+    old = {"status": ClaimStatus.DONE, "evidence": "url:http://127.0.0.1/ok", "notes": ""}
+    old["basis"] = Basis(urls=("http://127.0.0.1/ok",)).to_data()  # type: ignore[assignment]
+    bureau.session.append(Draft(Kind.STEP_CLAIMED, old, step="1"))
+    report = sign_session(bureau.session, by="test")
+    assert report.standing is SessionStanding.WORKING and report.gate.stale == ("1",)

@@ -10,7 +10,7 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Cost
 from signoff.domain.session import Decision, SessionStanding, session_id_of
-from signoff.settings.agent import SelfSetRule, SessionPolicy
+from signoff.settings.loading import SelfSetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 MADE = checked("Make it", "file_exists", path="made")
@@ -252,14 +252,6 @@ def test_the_report_counts_cost_per_verified_step(bureau: Bureau) -> None:
     assert report.spent == Cost(1000, 0.4)
     assert report.per_verified_step == Cost(1000, 0.4)
     assert (report.claimed, report.proved) == ((), ("1",))
-
-
-def test_evidence_that_backs_several_claims_is_named(bureau: Bureau) -> None:
-    bureau.plan("one", "two")
-    call = bureau.call()
-    for number in (1, 2):
-        bureau.session.step_update(number, "done", f"tool:{call}")
-    assert bureau.session.report().shared_evidence == (f"tool:{call}",)
 
 
 def test_a_limit_in_time_leaves_the_rest_unjudged_and_shut(bureau: Bureau) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.agent import (
+from signoff.settings.loading import (
     BlockedRule,
     EvidenceRule,
     RatchetRule,
     SelfSetRule,
     SessionPolicy,
+    load_settings,
 )
-from signoff.settings.loading import load_settings
 
 LAX = 'evidence = "prose"\nblocked = "accept"\nratchet = "reason"\nself_set = "accept"\n'
 STRICT = 'evidence = "resolvable"\nblocked = "person"\nratchet = "approve"\nself_set = "label"\n'
@@ -32,7 +32,7 @@ def test_without_any_file_evidence_must_resolve_and_self_set_is_labelled(tmp_pat
     assert policy.blocked is BlockedRule.PERSON
     assert policy.ratchet is RatchetRule.REASON
     assert policy.self_set is SelfSetRule.LABEL
-    assert (policy.require_plan, policy.hosts) == (False, ())
+    assert not policy.require_plan
 
 
 def test_a_repository_makes_the_users_rules_stricter(tmp_path: Path) -> None:
@@ -52,31 +52,17 @@ def test_what_the_repository_does_not_say_leaves_the_users_choice(tmp_path: Path
     assert (policy.evidence, policy.self_set) == (EvidenceRule.PROSE, SelfSetRule.ACCEPT)
 
 
-@pytest.mark.parametrize("key", ["hosts", "readable"])
-def test_a_repository_opens_no_host_and_no_folder(tmp_path: Path, key: str) -> None:
-    assert getattr(_policy(tmp_path, f'{key} = ["there"]\n'), key) == ("there",)
-    with pytest.raises(ConfigInvalid, match=f"unknown key `{key}`"):
-        _policy(tmp_path, "", f'{key} = ["there"]\n')
+def test_a_repository_opens_no_folder(tmp_path: Path) -> None:
+    assert _policy(tmp_path, 'readable = ["there"]\n').readable == ("there",)
+    with pytest.raises(ConfigInvalid, match="unknown key `readable`"):
+        _policy(tmp_path, "", 'readable = ["there"]\n')
 
 
-SECOND = 'blocked = "model"\nblocked_model = "openai:x"\n'
-
-
-def test_a_second_model_must_be_named_by_the_user(tmp_path: Path) -> None:
-    policy = _policy(tmp_path, SECOND + 'blocked_base_url = "http://127.0.0.1:1"\n')
-    assert (policy.blocked, policy.blocked_model) == (BlockedRule.MODEL, "openai:x")
-    assert policy.blocked_base_url == "http://127.0.0.1:1"
-    with pytest.raises(ConfigInvalid, match="no `blocked_model` is named"):
-        _policy(tmp_path, 'blocked = "model"\n')
+def test_no_model_lets_a_step_go_so_an_older_setting_means_a_person(tmp_path: Path) -> None:
+    policy = _policy(tmp_path, 'blocked = "model"\n')
+    assert policy.blocked is not BlockedRule.ACCEPT
     with pytest.raises(ConfigInvalid, match="unknown key `blocked_model`"):
-        _policy(tmp_path, "", SECOND)
-
-
-def test_a_second_model_stands_between_accept_and_a_person(tmp_path: Path) -> None:
-    accept, model, person = (f'blocked = "{rule}"\n' for rule in ("accept", "model", "person"))
-    assert _policy(tmp_path, accept, model).blocked is BlockedRule.MODEL
-    assert _policy(tmp_path, SECOND, accept).blocked is BlockedRule.MODEL
-    assert _policy(tmp_path, SECOND, person).blocked is BlockedRule.PERSON
+        _policy(tmp_path, 'blocked_model = "openai:x"\n')
 
 
 def test_how_often_the_same_is_refused_is_the_users_choice(tmp_path: Path) -> None:

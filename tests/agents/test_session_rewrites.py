@@ -9,7 +9,7 @@ import pytest
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.session import Decision
-from signoff.settings.agent import RatchetRule, SessionPolicy
+from signoff.settings.loading import RatchetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 APPROVE = SessionPolicy(ratchet=RatchetRule.APPROVE)

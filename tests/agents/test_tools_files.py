@@ -87,7 +87,7 @@ def test_allowed_folders_are_read_and_never_written(bench: Bench) -> None:
 
 
 def test_the_harness_home_is_hidden_even_below_an_allowed_folder(bench: Bench) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     bench.change(files=replace(bench.context.files, readable=(bench.folder,)))
     assert "the harness's own" in bench.refuses("read", path=str(bench.folder / "home/ledger"))

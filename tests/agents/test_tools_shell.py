@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.agents.tools.context import Shell
 from signoff.domain.verdict import Isolation
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import probe_sandboxes
-from signoff.settings.loading import Role
+from signoff.settings.roles import Role
 from signoff.verification.enclosure import Enclosure
 from tests.agents.toolkit import Bench
 

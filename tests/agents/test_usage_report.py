@@ -15,9 +15,8 @@ from signoff.agents.assignment import Usage, read_usage
     ("text", "usage"),
     [
         ('{"tokens": 1200, "usd": 0.25}', Usage(1200, 0.25)),
-        ('{"tokens": 1200}', Usage(1200, 0.0)),
-        ('{"usd": 1}', Usage(0, 1.0)),
-        ("{}", Usage(0, 0.0)),
+        ('{"tokens": 1200}', Usage(1200, None)),
+        ('{"usd": 1}', Usage(None, 1.0)),
         ('{"tokens": 5, "model": "x", "usd": 0}', Usage(5, 0.0, "x")),
     ],
 )
@@ -33,6 +32,7 @@ def test_a_report_is_read(tmp_path: Path, text: str, usage: Usage) -> None:
         "",
         "tokens: 5",
         "[1, 2]",
+        "{}",
         "5",
         "null",
         '"done"',

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from signoff.agents.tools.context import Files, Shell, ToolContext
 from signoff.agents.tools.standard import STANDARD_TOOLS

@@ -17,9 +17,24 @@ SANDBOXES = [str(s.isolation) for s in probe_sandboxes() if s.available]
 WAYS = (*SANDBOXES, *(("a clean room",) if "bubblewrap" in SANDBOXES else ()))
 DOORS = ("resolve-active-plan", "list-plans", "session-start")
 EVENTS = ("stop", "before-tool", "session-start")
+LANES = (
+    "six steps in line",
+    "six steps independent",
+    "8 independent steps",
+    "lane of 100 files, made",
+    "lane of 100 files, used again",
+)
 CLAIMS = (
-    "step, idle agent",
-    "step, working agent",
+    *(
+        f"step, {kind} agent{how}"
+        for kind in ("idle", "working")
+        for how in (" (", ", none (two bare spawns)")
+    ),
+    *(
+        f"step, {kind} agent, landlock (two bare spawns)"
+        for kind in ("idle", "working")
+        if "landlock" in SANDBOXES
+    ),
     "parse and verify 50 steps: 2 kinds",
     "parse and verify 50 steps: 10 kinds",
     "start-up of `signoff --version`",
@@ -37,13 +52,17 @@ CLAIMS = (
     "tool batches, looking for a duplicate after 200",
     "attempts made again",
     "until step",
+    *(LANES if "bubblewrap" in SANDBOXES or "namespaces" in SANDBOXES else ()),
     "cold",
-    "warm",
+    "warm (`git status`)",
+    "warm (bare walk)",
+    "again (bare walk)",
     "clean room of 100 files, made",
     "clean room of 100 files, unchanged",
     "clean room of 100 files, one file changed",
     "clean room of 100 files, asked what moved",
     "judging, 100 files",
+    "judging after work, 100 files",
     *(f"judging with {way}, 100 files" for way in WAYS),
     "pytest, 100 files, opens watched",
     "peak memory: planning",

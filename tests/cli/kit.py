@@ -30,8 +30,9 @@ from tests.warm import SOURCE, run_to_end
 # What every scripted agent does first: keep what it was given, outside the workspace.
 PRELUDE = """\
 life="${0%/*}/life"
-seat="$life/$(ls "$life" | wc -l)"
-mkdir "$seat"
+number=$(ls "$life" | wc -l)
+until mkdir "$life/$number" || [ ! -e "$life/$number" ]; do number=$((number + 1)); done
+seat="$life/$number"
 cat > "$seat/prompt"
 env > "$seat/env"
 printf '%s\\n' "$@" > "$seat/args"
@@ -215,7 +216,7 @@ class Desk:
 
     def inbox(self) -> list[dict[str, Any]]:
         """`inbox --json`."""
-        found: list[dict[str, Any]] = self.signoff("inbox", "--json").exits(0).json
+        found: list[dict[str, Any]] = self.signoff("inbox", "--json").exits(0).json["items"]
         return found
 
     def answer(self, choice: str, *arguments: str) -> Ended:

@@ -152,8 +152,8 @@ def test_the_answer_is_shown_once_at_a_terminal(desk: Desk) -> None:
     [
         (("--model", "openai:x", "--system", "/nope"), "/nope", "--help"),
         (("--model", "openai:x", "--base-url", "nonsense"), "not an address", "--help"),
-        (("--model", "openai:x", "--max-usd", "nan"), "is no limit", "--help"),
-        (("--model", "openai:x", "--max-minutes", "inf"), "is no limit", "--help"),
+        (("--model", "openai:x", "--max-usd", "nan"), "is not a number above 0", "--help"),
+        (("--model", "openai:x", "--max-minutes", "inf"), "is not a number above 0", "--help"),
         (("--model", "foo:bar"), "Unknown model", "name a provider"),
         (("--model", "mistral:q"), "needs another package", "pip install"),
     ],

@@ -91,7 +91,7 @@ def test_what_the_check_read_is_proposed_before_an_agent_works_and_by_verify_fro
     line = "`**may_change:** rules/a.yml`"
     desk.plan(asked).about_plan("verify").exits(0).hides(line)
     shown = desk.run("--yes").exits(6).stderr
-    assert shown.index(line) < shown.index("attempt.started")
+    assert shown.index(line) < shown.index("coder begins")
     assert shown.count(line) == 1
     assert desk.entries("verdict")[0]["data"]["proposed"] == [line.strip("`")]
     desk.about_plan("verify").exits(0).shows("[propose-may-change]", line)

@@ -146,7 +146,7 @@ def test_a_failure_is_machine_readable_when_asked(desk: Desk) -> None:
         ("[roles.coder]\ncommand=''\n", "has no `command`"),
         ("[roles.human]\ncommand='x'\n", "`human` is built in"),
         ("[roles.coder]\ncommand='unclosed \"quote'\n", "is not a command line"),
-        ("database = 'sqlite:////tmp/x'\n", "unknown key `database`"),
+        ("database = 'sqlite:////tmp/x'\n", "belongs in the user's file"),
     ],
 )
 def test_a_bad_configuration_is_named_and_nothing_runs(desk: Desk, text: str, fact: str) -> None:

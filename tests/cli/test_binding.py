@@ -39,7 +39,7 @@ def test_a_folder_that_is_no_registered_worktree_is_not_bound(two_plans: Project
     (thief / ".harness").mkdir(parents=True)
     (thief / ".git").write_text(f"gitdir: {two_plans.workspace}/.git\n")
     (thief / ".harness" / "PLAN-one.md").write_text("# One\n")
-    two_plans.signoff("bind", "one", cwd=thief).fails(2, "is no registered worktree")
+    two_plans.signoff("bind", "one", cwd=thief).fails(2, "is not a worktree that git knows")
 
 
 def test_a_plan_has_one_worktree_at_a_time(two_plans: Project) -> None:

@@ -63,3 +63,10 @@ def test_where_every_step_has_a_bound_so_has_the_plan(desk: Desk) -> None:
 def test_a_step_without_a_bound_has_that_of_the_plan(desk: Desk) -> None:
     _agent(desk, "echo one > src/a.py; echo one > docs/b.md")
     desk.plan(step("One", "grep -q one src/a.py"), front=FRONT).run("--yes").exits(0)
+
+
+def test_a_folder_that_was_empty_when_approved_may_be_filled(desk: Desk) -> None:
+    (desk.workspace / "src").mkdir()
+    desk.agent("echo one > src/a.py")
+    desk.plan(step("One", "grep -q one src/a.py"), front=('touches: ["src/**"]',))
+    desk.run("--yes").exits(0)

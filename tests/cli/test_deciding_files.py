@@ -44,7 +44,7 @@ def test_who_changes_the_check_of_an_earlier_step_is_refused_and_it_comes_back(d
         "else echo hi > data.txt; fi",
     )
     desk.run("--yes").exits(0).shows(
-        "step 2: verdict broken [attempt] tampered: `check.py`: what steers the check was changed"
+        "step 2 · attempt 1 · tampered: `check.py`: what steers the check was changed"
     )
     assert (desk.agents / "life" / "2" / "check").read_text() == CHECKER
     prompt = desk.attempts()[2].prompt
@@ -59,7 +59,7 @@ def test_who_removes_the_check_of_an_earlier_step_is_refused_and_it_comes_back(d
         'if [ "$attempt" = 1 ]; then rm check.py; else test -s check.py && echo hi > data.txt; fi',
     )
     desk.run("--yes").exits(0).shows(
-        "step 2: verdict broken [attempt] tampered: `check.py`: what steers the check was removed"
+        "step 2 · attempt 1 · tampered: `check.py`: what steers the check was removed"
     )
 
 
@@ -73,7 +73,7 @@ def test_a_check_that_a_later_step_rigs_is_found_in_the_sweep_and_comes_back(des
         step("Write data.txt", "python3 check.py"),
         step("Rig it", "test -s other.txt && test -s check.py"),
     )
-    desk.run("--yes").exits(0).shows("step 2: verdict broken [sweep] tampered: `check.py`")
+    desk.run("--yes").exits(0).shows("step 2 · final sweep · tampered: `check.py`")
     assert desk.read("check.py") == CHECKER
     assert desk.read("data.txt") == "hi\n"
 
@@ -114,7 +114,9 @@ def test_a_file_that_no_contract_asked_for_does_not_become_a_later_check(
         step("Plant", contract, red_first="off (it is about the plant)"),
         step("Harvest", "python3 conftest.py", on_fail="escalate"),
     )
-    desk.run("--yes").exits(6).shows("step 2: verdict broken", "what steers the check was added")
+    desk.run("--yes").exits(6).shows(
+        "step 2 · attempt 1 · tampered", "what steers the check was added"
+    )
 
 
 def test_tests_that_one_step_writes_are_protected_from_the_next(desk: Desk) -> None:
@@ -207,7 +209,7 @@ def test_whatever_an_agent_puts_in_the_place_of_a_protected_folder_the_run_goes_
         f'if [ "$attempt" = 1 ]; then {obstacle}; else cat t/d/y t/x > ground; fi'
     )
     desk.plan(step("Lay the ground", "grep -qx ours ground", protects=["t/**"]))
-    desk.run("--yes").exits(0).shows("verdict broken [attempt] tampered:")
+    desk.run("--yes").exits(0).shows("· attempt 1 · tampered:")
     assert (desk.read("t/d/y"), desk.read("t/x")) == ("ours\n", "ours\n")
     assert (outside / "y").read_text() == (outside / "d/y").read_text() == "theirs\n"
 

@@ -7,14 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import signoff
+from signoff.process.sandboxes import best_isolation
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo" / "run_demo.py"
+DEMOS = Path(__file__).parents[2] / "examples" / "demo"
 
 
-def _play(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def _play(
+    folder: Path, name: str = "run_demo.py", **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(DEMO)],
+        [sys.executable, str(DEMOS / name)],
         capture_output=True,
         text=True,
         timeout=280,
@@ -35,16 +40,16 @@ def test_the_demo_refuses_every_lie_and_ends_signed_off(tmp_path: Path) -> None:
     done = _play(tmp_path)
     shown = done.stdout
     assert done.returncode == 0 and done.stderr == "", done
-    claimed = "step 1: verdict broken [attempt] exit code 1, expected 0"
-    edited = "step 1: verdict broken [attempt] tampered: `tests/test_discount.py`"
-    half = "step 2: verdict broken [attempt] exit code 1, expected 0: no summary for notes/"
-    swept = "step 1: verdict broken [sweep] exit code 1, expected 0"
-    suspect = "step 1: step.reopened broke with step 3, attempt 1"
+    claimed = "step 1 · attempt 1 · 1 test fails, 1 passed"
+    edited = "step 1 · attempt 2 · tampered: `tests/test_discount.py`"
+    half = "step 2 · attempt 1 · broken: exit code 1, expected 0: no summary for notes/"
+    swept = "step 1 · final sweep · 1 test fails, 1 passed"
+    suspect = "step 1 · broken again by step 3, attempt 1"
     places = [shown.find(part) for part in (claimed, edited, half, swept, suspect)]
     assert -1 not in places and places == sorted(places), shown
     assert "Repair the shop  [done]" in shown and "status: done" in shown
     assert shown.count(". ✅ ") == 3
-    assert shown.rstrip().endswith("audit: kept") and "(exit code" not in shown
+    assert shown.rstrip().endswith("audit: kept") and "\n(exit code" not in shown
     assert "\x1b" not in shown
     assert list(tmp_path.glob("signoff-demo-*")) == [], "nothing of the demo is left"
 
@@ -70,3 +75,13 @@ def test_the_demo_heeds_no_setting_of_whoever_watches_and_touches_nothing_of_the
     )
     assert done.returncode == 0 and done.stdout.rstrip().endswith("audit: kept"), done
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(not best_isolation(None).has_own_view, reason="lanes need their own view")
+def test_the_demo_of_lanes_refuses_the_cheat_and_lands_what_collided(tmp_path: Path) -> None:
+    done = _play(tmp_path, "run_lanes.py")
+    shown = done.stdout
+    assert done.returncode == 0 and done.stderr == "", done
+    assert "A shop, by three agents at once  [done]" in shown
+    assert "step 3 · attempt 1 · tampered: `tests/test_receipt.py`" in shown
+    assert "did not land: others changed the same files meanwhile: `shop.py`" in shown

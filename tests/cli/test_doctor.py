@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import Any
 
@@ -20,6 +21,7 @@ def healthy(project: Project) -> Project:
 def checks(project: Project, code: int = 0) -> dict[str, dict[str, Any]]:
     report = project.signoff("doctor", "--json").exits(code).json
     assert report["healthy"] is (code == 0)
+    assert [c for c in report["checks"] if c["health"] != "ok" and not c["next"]] == [], "no fix"
     return {check["name"]: check for check in report["checks"]}
 
 
@@ -139,8 +141,70 @@ def test_opened_places_that_are_not_there_are_named_with_what_to_do(healthy: Pro
     assert "sandbox places" not in checks(healthy)
 
 
-def test_clients_with_our_hooks_are_named(desk: Desk) -> None:
-    desk.git().tool("signoff", "exit 0")
-    desk.signoff("install", "claude").exits(0)
-    desk.signoff("install", "codex", "--user").exits(0)
-    desk.signoff("doctor").shows("OK    hooks: claude (project), codex (user)")
+@pytest.fixture
+def at(desk: Desk) -> Desk:
+    """Nobody's clients are on the search path, ours are installed."""
+    return desk.git().tool("signoff", "exit 0")
+
+
+def doctor(desk: Desk) -> dict[str, dict[str, Any]]:
+    return {c["name"]: c for c in desk.signoff("doctor", "--json").json["checks"]}
+
+
+def own(desk: Desk, path: str, text: str) -> None:
+    place = desk.folder / "person" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def test_a_client_without_our_hooks_is_named_with_what_installs_them(at: Desk) -> None:
+    assert "hooks claude" not in doctor(at)
+    at.tool("claude", "exit 0")
+    found = doctor(at)["hooks claude"]
+    assert found["health"] == "warn" and found["next"] == "signoff install claude"
+
+
+def test_hooks_that_nobody_trusted_are_told(at: Desk) -> None:
+    for client in ("claude", "codex", "gemini", "qwen"):
+        at.signoff("install", client).exits(0)
+    found = doctor(at)
+    for client in ("claude", "codex", "gemini"):
+        one = found[f"hooks {client}"]
+        assert one["health"] == "warn" and "skips them" in one["detail"] and one["next"]
+    assert "not trusted: session-start, before-tool, stop" in found["hooks codex"]["detail"]
+    assert found["hooks qwen"]["health"] == "ok", "it trusts every folder unless told otherwise"
+    top, hooks = at.workspace, at.workspace / ".codex" / "hooks.json"
+    own(at, ".claude.json", json.dumps({"projects": {str(top): {"hasTrustDialogAccepted": True}}}))
+    own(at, ".gemini/trustedFolders.json", json.dumps({str(top.parent): "TRUST_FOLDER"}))
+    events = ("session_start", "pre_tool_use", "stop", "session_end")
+    lines = [f'[hooks.state."{hooks}:{event}:0:0"]\ntrusted_hash = "sha256:1"' for event in events]
+    own(at, ".codex/config.toml", "\n".join(lines))
+    found = doctor(at)
+    assert found["hooks claude"]["health"] == found["hooks gemini"]["health"] == "ok"
+    assert "the project is not" in found["hooks codex"]["detail"]
+    lines.append(f'[projects."{top}"]\ntrust_level = "trusted"')
+    own(at, ".codex/config.toml", "\n".join(lines))
+    assert doctor(at)["hooks codex"]["health"] == "ok"
+
+
+def test_hooks_that_are_switched_off_are_told(at: Desk) -> None:
+    at.signoff("install", "claude", "--user").exits(0)
+    assert doctor(at)["hooks claude"]["health"] == "ok"
+    path = at.folder / "person" / ".claude" / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "disableAllHooks": True}))
+    assert "no hook runs" in doctor(at)["hooks claude"]["detail"]
+
+
+def test_the_server_and_completion_and_budgets_are_looked_at(at: Desk) -> None:
+    at.agent("true").variable(SHELL="/bin/bash")
+    loop = '[roles.own]\nagent = "loop"\nmodel = "x:y"\n'
+    at.file("signoff.toml", at.read("signoff.toml") + loop)
+    found = doctor(at)
+    assert found["mcp"]["health"] == "ok"
+    assert found["completion"]["health"] == "warn"
+    assert found["completion"]["next"].endswith(">> ~/.bashrc")
+    assert found["budget of role coder"]["health"] == "warn"
+    assert "SIGNOFF_USAGE_FILE" in found["budget of role coder"]["next"]
+    assert found["budget of role own"]["health"] == "ok"
+    own(at, ".bashrc", 'eval "$(signoff completion bash)"\n')
+    assert doctor(at)["completion"]["health"] == "ok"

@@ -90,7 +90,7 @@ def test_what_changed_while_the_editor_was_open_is_not_overwritten(auth: Project
 
 
 def test_nobody_at_the_terminal_and_no_editor_is_said(auth: Project) -> None:
-    auth.signoff("edit", "auth").fails(2, "nobody is at the terminal", hint="--from")
+    auth.signoff("edit", "auth").fails(2, "this is not a terminal", hint="--from")
 
 
 @pytest.mark.parametrize("data", [b"", b" \n", b"\xff\xfe", b"a\0b"])

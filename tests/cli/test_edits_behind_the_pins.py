@@ -132,7 +132,7 @@ def test_after_a_revision_unchanged_steps_are_judged_again_and_not_dispatched(de
     desk.run("--yes").exits(6)
     desk.answer("revise")
     desk.edit_plan("grep -q tiles roof", "grep -q straw roof")
-    desk.run("--yes").exits(0).shows("step 1: step.done kept from an earlier run")
+    desk.run("--yes").exits(0).shows("step 1 · done, kept from an earlier run")
     assert desk.dispatched() == ["1", "2", "2"]
     status = desk.about_plan("status").exits(0)
     status.shows("[x] 1  Lay the ground  (kept, kept from an earlier run)")

@@ -58,7 +58,7 @@ def test_a_failed_plan_says_what_is_missing_and_the_same_command_resumes_it(desk
           [x] 1  Lay the ground  (1 attempt, kept)
           [!] 2  Put the roof on  (1 attempt, broken)
         missing: 2: it failed: exit code 1, expected 0 (signoff run)
-        spent: no usage reported, SECONDS of work
+        spent: tokens and dollars unknown (no usage reported), SECONDS of work
         """
     )
     assert "status: failed" in desk.read("PLAN.md")
@@ -67,7 +67,7 @@ def test_a_failed_plan_says_what_is_missing_and_the_same_command_resumes_it(desk
     desk.agents.joinpath("coder.sh").write_text(
         desk.agents.joinpath("coder.sh").read_text() + "echo tiles > roof\n"
     )
-    desk.run().exits(0).shows("step 1: step.done kept from an earlier run")
+    desk.run().exits(0).shows("step 1 · done, kept from an earlier run")
     assert desk.dispatched() == ["1", "2", "2"]
     assert desk.status()["steps"][0]["carried"] is True
 
@@ -111,7 +111,7 @@ def test_the_question_of_a_failed_step_carries_its_whole_context(desk: Desk) -> 
     assert ran.stdout.endswith(shown.stdout.replace("PLAN.md", "PLAN")), (
         "whose plan it is, is known"
     )
-    assert desk.signoff("--json", "inbox").json == [item]
+    assert desk.signoff("--json", "inbox").json["items"] == [item]
     desk.about_plan("status").exits(6).shows("[?] 1  Dig", "it waits for a person (RUN-1)")
     desk.run().exits(6)
     assert len(desk.attempts()) == 1, "a run that waits must not dispatch anything"
@@ -167,7 +167,7 @@ def test_why_an_agent_failed_by_itself_is_told_wherever_the_step_is_told(
 ) -> None:
     desk.agent(script, timeout_s=2).plan(step("Dig", "test -e hole", on_fail="escalate"))
     told = desk.run("--yes").exits(6)
-    told.shows(f"it ended: {ended}", said, f"the agent ended: {ended}")
+    told.shows(f"the agent failed: {ended}", said, f"the agent ended: {ended}")
     (item,) = desk.inbox()
     assert f"; the agent ended: {ended}" in item["question"]
     assert item["context"]["the agent ended"] == ended
@@ -177,7 +177,7 @@ def test_why_an_agent_failed_by_itself_is_told_wherever_the_step_is_told(
 
 def test_an_agent_that_ended_well_is_not_said_to_have_failed(desk: Desk) -> None:
     desk.agent("echo all done").plan(step("Dig", "test -e hole", on_fail="escalate"))
-    assert "it ended" not in desk.run("--yes").exits(6).stderr
+    assert "the agent failed" not in desk.run("--yes").exits(6).stderr
     (item,) = desk.inbox()
     assert item["context"]["the agent ended"] == ""
     assert item["context"]["the agent's last output"] == "all done"

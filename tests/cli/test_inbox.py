@@ -116,8 +116,8 @@ def test_the_questions_of_one_plan_can_be_asked_for(desk: Desk) -> None:
     project.agent("true").named("api", NEVER).named("pages", NEVER)
     for name in ("api", "pages"):
         project.signoff("run", name, "--yes").exits(6)
-    by_name = project.signoff("inbox", "api", "--json").exits(0).json
-    by_path = project.signoff("inbox", ".harness/PLAN-api.md", "--json").exits(0).json
+    by_name = project.signoff("inbox", "api", "--json").exits(0).json["items"]
+    by_path = project.signoff("inbox", ".harness/PLAN-api.md", "--json").exits(0).json["items"]
     assert by_name == by_path and [item["plan"] for item in by_name] == ["api"]
     assert len(project.inbox()) == 2
     project.signoff("inbox", "api").exits(0).shows("PLAN-api.md").hides("PLAN-pages.md")
@@ -141,6 +141,6 @@ def test_a_question_whose_folder_is_gone_says_so_and_offers_what_still_works(des
         "  its folder `DESK/other` is gone: put it back, or give the run up\n",
         "  next: signoff answer RUN-1 abort\n",
     )
-    assert desk.signoff("inbox", plan, "--json").json[0]["gone"] is True
+    assert desk.signoff("inbox", plan, "--json").json["items"][0]["gone"] is True
     desk.answer("abort").notes("next: nothing goes on while `DESK/other` is gone; signoff inbox")
     desk.signoff("inbox").exits(0).prints("nothing waits for you")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import stat
+import subprocess
 import tomllib
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 import yaml
 
 from tests.cli.clientfiles import EVENTS, HOOKS_FILE, MINE, commands, files_of
+from tests.cli.ended import LIMIT_S
 from tests.cli.kit import Desk
-from tests.cli.plans import step
+from tests.cli.plans import plan_text, step
 
 KINDS = ("session-start", "before-tool", "stop", "session-end")
 every_client = pytest.mark.parametrize("client", EVENTS)
@@ -46,7 +48,7 @@ def test_a_client_gets_hooks_a_server_and_commands(at: Desk, client: str) -> Non
         assert json.loads(where)["mcpServers"] == {"signoff": server}
     unit = 1000 if client in ("gemini", "qwen") else 1
     for groups in config["hooks"].values():
-        assert groups[0]["hooks"][0]["timeout"] in (30 * unit, 60 * unit, 300 * unit)
+        assert groups[0]["hooks"][0]["timeout"] in [s * unit for s in (3, 30, 60, 300)]
 
 
 @every_client
@@ -197,7 +199,10 @@ def test_commands_are_in_the_form_of_each_client(at: Desk) -> None:
         for path in (f".claude/commands/{name}.md", f".codex/skills/{name}/SKILL.md"):
             head, text = at.read(path).removeprefix("---\n").split("---\n", 1)
             assert yaml.safe_load(head)["description"]
-            assert "signoff resolve-active-plan --plan SLUG" in text and "--name SLUG" in text
+            found = (
+                "show SLUG --json" if name in ("plan", "design") else "resolve-active-plan --plan"
+            )
+            assert f"signoff {found}" in text and "--name SLUG" in text
         toml = tomllib.loads(at.read(f".gemini/commands/{name}.toml"))
         assert set(toml) == {"description", "prompt"} and toml["prompt"] in text
         assert at.read(f".qwen/commands/{name}.md") == at.read(f".claude/commands/{name}.md")
@@ -262,3 +267,51 @@ def test_machines_get_the_same_answer(at: Desk) -> None:
     assert any("folders you trust" in warning for warning in body["warnings"])
     again = at.signoff("install", "gemini", "--json").exits(0).json
     assert again["changed"] is False and again["files"] == []
+
+
+def test_without_what_the_server_needs_nothing_is_installed(at: Desk) -> None:
+    missing = at.folder / "missing"
+    missing.mkdir()
+    (missing / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
+    environ = at.environment()
+    environ["PYTHONPATH"] = f"{missing}:{environ['PYTHONPATH']}"
+    done = subprocess.run(
+        at.command(["install", "claude"]),
+        cwd=at.workspace,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 2 and "needs `mcp`; nothing was written" in done.stderr
+    assert "next: " in done.stderr and "[mcp]" in done.stderr
+    assert files_of(at.workspace) == {}
+
+
+def test_codex_is_not_told_to_wait_longer_than_it_does(at: Desk) -> None:
+    at.signoff("install", "codex").exits(0)
+    (group,) = json.loads(at.read(".codex/hooks.json"))["hooks"]["SessionEnd"]
+    assert group["hooks"][0]["timeout"] <= 3
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_no_step_is_blamed_for_what_was_installed_since_the_approval(at: Desk, verb: str) -> None:
+    if verb == "uninstall":
+        at.signoff("install", "claude").exits(0)
+    at.file(".claude/notes.md", "mine\n").agent("echo hello > hello.txt")
+    hello = step("Say hello", "test -s hello.txt")
+    at.plan(plan_text([hello], front=['touches: ["hello.txt"]']))
+    at.about_plan("approve", "--yes").exits(0)
+    at.signoff(verb, "claude").exits(0)
+    at.run().exits(0).hides("other tools execute")
+
+
+def test_a_step_that_changes_what_was_installed_is_told(at: Desk) -> None:
+    at.agent("echo hello > hello.txt; echo '{}' > .claude/settings.json")
+    at.plan(plan_text([step("Say hello", "test -s hello.txt")], front=['touches: ["hello.txt"]']))
+    at.about_plan("approve", "--yes").exits(0)
+    at.signoff("install", "claude").exits(0)
+    at.run().exits(6).shows("other tools execute: .claude/settings.json")
+    (item,) = at.inbox()
+    assert "`touches`" in json.dumps(item) and ".mcp.json" not in json.dumps(item)

@@ -21,7 +21,7 @@ def test_a_protected_file_that_was_edited_is_named_refused_and_put_back(desk: De
     )
     desk.plan(step("Lay the ground", "diff ground tests/check", protects=["tests/**"]))
     desk.run("--yes").exits(0).shows(
-        "verdict broken [attempt] tampered: `tests/check`: protected file was changed; "
+        "attempt 1 · tampered: `tests/check`: protected file was changed; "
         "`tests/extra`: protected file was added"
     )
     second = desk.agents / "life" / "1" / "check"
@@ -43,8 +43,7 @@ def test_what_a_done_step_produced_may_not_be_changed_by_a_later_one(desk: Desk)
         ),
     )
     desk.run("--yes").exits(6).shows(
-        "step 2: verdict broken [attempt] tampered: "
-        "`ground`: output of an accepted step was changed"
+        "step 2 · attempt 1 · tampered: `ground`: output of an accepted step was changed"
     )
 
 
@@ -98,8 +97,8 @@ def test_no_step_answers_for_what_the_agent_of_a_waiting_one_tampered_with(desk:
         step("Tell", "grep -q tool README", protects=["tests/**"], needs="none", on_fail="abort"),
     )
     desk.run("--yes").exits(6).shows(
-        "step 1: step.cleared put back for the other steps: tests/check, tests/extra",
-        "step 2: verdict kept [attempt]",
+        "step 1 · put back for the other steps: tests/check, tests/extra",
+        "step 2 · attempt 1 · kept: ",
     )
     assert desk.read("tests/check") == FIRM
     assert not (desk.workspace / "tests/extra").exists()
@@ -134,7 +133,7 @@ def test_a_contract_that_changes_the_work_is_unknown_unless_it_declares_it(desk:
     ("contract", "fields", "why"),
     [
         ("sleep 300; test -s ground", {"contract_timeout": "1 s"}, "timed out"),
-        ("no-such-tool-at-all --check", {}, "127"),
+        ("PATH=$PWD/bin no-such-tool --check", {}, "127"),  # of the work: no obstacle
         ("kill -9 $$", {}, "signal"),
         ("chmod -x ground 2> /dev/null; ./ground", {"writes": "ground"}, "126"),
     ],
@@ -165,9 +164,9 @@ def test_a_regression_is_found_in_the_final_sweep_and_goes_to_the_step_that_owns
     )
     desk.plan(step("Lay the ground", FIRM), step("Roof", "test -s roof"))
     desk.run("--yes").exits(0).shows(
-        "step 1: verdict broken [sweep] exit code 1, expected 0",
-        "step 1: step.reopened broke with step 2, attempt 1",
-        "step 1: step.restored",
+        "step 1 · final sweep · broken: exit code 1, expected 0",
+        "step 1 · broken again by step 2, attempt 1",
+        "step 1 · done again",
     )
     assert desk.dispatched() == ["1", "2", "1"]
     prompt = desk.attempts()[2].prompt

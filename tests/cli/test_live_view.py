@@ -63,7 +63,9 @@ def test_a_run_that_is_resumed_begins_with_what_was_done_and_spent_before(desk: 
     heads = _heads(desk.at_terminal("run", "PLAN.md").exits(0))
     assert heads[0].startswith("1/4 steps  100 tokens of 200,000, $0.25 of $10.00, "), heads
     assert heads[-1].startswith("4/4 steps  400 tokens of 200,000, $1.00 of $10.00, "), heads
-    assert desk.status()["spent"]["tokens"] == 400
+    # What the agent used that was killed with its driver is nobody's to know.
+    spent = desk.status()["spent"]
+    assert spent["tokens"] is None and spent["known"]["tokens"] == 400
 
 
 def test_a_waived_step_is_counted_apart_and_never_as_done(desk: Desk) -> None:
@@ -107,7 +109,7 @@ def test_a_time_budget_is_shown_and_grows_while_an_agent_works(desk: Desk) -> No
     ran = desk.at_terminal("run", "PLAN.md", "--yes").exits(0)
     heads = _heads(ran)
     assert all(head.endswith(" s of 20 min 0 s") for head in heads), heads
-    at_work = _shown(ran).partition("attempt.finished")[0]
+    at_work = _shown(ran).partition("attempt 1 · ended")[0]
     assert re.search(r"\$0\.00, 1\.\d s of 20 min 0 s", at_work)
     spent = float(re.findall(r"([\d.]+) s of 20 min", heads[-1])[0])
     assert abs(spent - desk.status()["spent"]["s"]) <= 0.1

@@ -92,16 +92,16 @@ def test_a_second_answer_hears_what_the_first_one_was(desk: Desk) -> None:
 def test_the_log_reads_as_sentences(built: Desk) -> None:
     by = built.log()[0]["data"]["by"]
     sentences = [
-        f"plan.approved by {by}, not interactively",
-        "run.started RUN in DESK/work",
-        "step 1: verdict broken [before] exit code 2, expected 0: "
+        f"plan approved by {by}, not interactively",
+        "run RUN begins in DESK/work",
+        "step 1 · before any work · broken: exit code 2, expected 0: "
         "grep: ground: No such file or directory",
-        "step 1: attempt.started attempt 1 by coder",
-        "step 1: attempt.finished attempt 1, SECONDS",
-        "step 1: verdict kept [attempt] exit code 0",
-        "step 1: step.done",
-        "postcondition 1: verdict kept [sweep] exit code 0",
-        "run.finished done on content DIGEST",
+        "step 1 · attempt 1 · coder begins",
+        "step 1 · attempt 1 · ended: SECONDS",
+        "step 1 · attempt 1 · kept: exit code 0",
+        "step 1 · done",
+        "postcondition 1 · final sweep · kept: exit code 0",
+        "the run is over: done, on content DIGEST",
     ]
     lines = [f"{i:>5}  TIME  {sentence}" for i, sentence in enumerate(sentences, 1)]
     shown = built.about_plan("log").exits(0)

@@ -1,34 +1,121 @@
-"""`--json`, before or behind the verb: the same document for programs, with its schema version."""
+"""`--json`, before or behind the verb: one versioned document for programs, from every verb."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from signoff.cli.app import VERBS
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.cli.project import Project
+
+DIG = step("Dig", "test -s hole", on_fail="escalate")
+SNAKE = re.compile(r"[a-z][a-z0-9_]*")
+# What is stored, signed or keyed by names of others is shown as it is.
+AS_STORED = {"data", "envelope", "statement", "context", "facts"}
+# A client's own dialect, a protocol, and a model's loop (tests/cli/test_agent.py).
+OTHERS = {"hook", "mcp", "agent"}
 
 
 def test_every_verb_answers_programs_with_a_versioned_document(desk: Desk) -> None:
-    desk.agent("true").plan(step("Dig", "test -s hole", on_fail="escalate"))
-    created = _document(desk, 0, "new", "other")
-    assert [path.rpartition("/")[2] for path in created["created"]] == ["PLAN-other.md"]
-    assert _document(desk, 0, "verify", "PLAN.md")["ok"] is True
-    assert _document(desk, 0, "approve", "PLAN.md", "--yes")["status"] == "approved"
-    assert _document(desk, 0, "reject", "PLAN.md", "--note", "no")["status"] == "draft"
+    project = Project(desk.folder / "many").agent("echo x > hole").commit()
+    walked = [_walk(project, *words) for words in _before()]
+    project.named("one", DIG)
+    walked += [_walk(project, *words) for words in _of_one_plan()]
+    project.agent("true").named("two", step("Fill", "test -s hill", on_fail="escalate"))
+    walked += [_walk(project, *words) for words in _deciding()]
+    (item,) = project.inbox()
+    walked += [
+        _walk(project, "answer", item["id"], "abort"),
+        _walk(project, "uninstall", "claude", "--dry-run"),
+        _walk(project, "frobnicate"),
+    ]
+    assert set(walked) == set(VERBS) - OTHERS | {"frobnicate"}
+
+
+def _before() -> list[tuple[str, ...]]:
+    verbs = (
+        "init list-plans list check doctor conflicts ready sessions help version session-start gc"
+    )
+    return [
+        *((verb,) for verb in verbs.split()),
+        ("resolve-active-plan",),
+        ("completion", "bash"),
+        ("install", "claude", "--dry-run"),
+        ("check-artifact", "signoff.toml"),
+        ("new", "later", "--staged"),
+        ("activate", "later"),
+        ("progress", "later", "--add", "begun"),
+        ("edit", "later", "--from", "signoff.toml"),
+        ("undo",),
+    ]
+
+
+def _of_one_plan() -> list[tuple[str, ...]]:
+    return [
+        ("verify", "one"),
+        ("approve", "one", "--yes"),
+        ("next",),
+        ("worktree", "add", "one"),
+        ("run", "one"),
+        ("status", "one"),
+        ("show", "one"),
+        ("show", "one", "--step", "1"),
+        ("log", "one"),
+        ("diff", "one"),
+        ("audit", "one"),
+        ("receipt", "export", "one"),
+        ("receipt", "key"),
+        ("stats",),
+        ("merge", "one"),
+        ("merge", "--order"),
+        ("worktree", "list"),
+        ("bind", "later"),
+        ("unbind",),
+        ("sign", "one"),
+    ]
+
+
+def _deciding() -> list[tuple[str, ...]]:
+    return [
+        ("run", "two", "--yes"),
+        ("inbox",),
+        ("cancel", "two"),
+        ("reject", "two"),
+        ("run", "two", "--yes"),
+    ]
+
+
+def _walk(project: Project, verb: str, *arguments: str) -> str:
+    """Every line of either stream is one document; the verb, when all are as they should be."""
+    done = project.signoff("--json", verb, *arguments)
+    assert done.code in (0, 1, 2, 5, 6) and done.stdout + done.stderr, done
+    documents = done.json_lines or [{"schema_version": 1, "error": done.failure}]
+    for document in documents:
+        assert document["schema_version"] == 1, (verb, document)
+        _all_snake_case(document, f"{verb} {arguments}")
+    return verb
+
+
+def _all_snake_case(value: Any, where: str) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            assert SNAKE.fullmatch(key), f"{where}: {key}"
+            if key not in AS_STORED:
+                _all_snake_case(inner, where)
+    for inner in value if isinstance(value, list) else ():
+        _all_snake_case(inner, where)
+
+
+def test_what_is_unknown_is_null(desk: Desk) -> None:
+    desk.agent("true").plan(DIG)
+    status = desk.about_plan("status", "--json").exits(1).json
+    unknown = "run as_of isolation signed_off_at signed_off_on drift judged_again_at driver"
+    assert {name: status[name] for name in unknown.split()} == dict.fromkeys(unknown.split())
     desk.run("--yes").exits(6)
-    assert len(_document(desk, 6, "status", "PLAN.md")["waiting"]) == 1
     (item,) = desk.inbox()
-    answered = _document(desk, 0, "answer", item["id"], "retry")
-    assert (answered["id"], answered["choice"], answered["step"]) == (item["id"], "retry", "1")
-    assert _document(desk, 0, "diff", "PLAN.md")["changes"] == []
-    assert _document(desk, 0, "show", "PLAN.md")["text"] == desk.read("PLAN.md")
-    cancelled = _document(desk, 0, "cancel", "PLAN.md")
-    assert cancelled["run"] == item["id"].partition("-")[0]
-    assert _document(desk, 1, "status", "PLAN.md")["waiting"] == []
-    assert _document(desk, 1, "audit", "PLAN.md")["result"] == "broken"
-
-
-def _document(desk: Desk, code: int, verb: str, *arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = desk.signoff("--json", verb, *arguments).exits(code).json
-    assert found["schema_version"] == 1
-    return found
+    assert item["step"] == "1" and item["workspace"] == str(desk.workspace.resolve())
+    assert desk.signoff("stats", "--json").json["total"]["model"] is None
+    answered = desk.signoff("answer", item["id"], "retry", "--json").exits(0).json
+    assert (answered["choice"], answered["ended"]) == ("retry", None)

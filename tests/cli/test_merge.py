@@ -198,7 +198,7 @@ def test_merged_means_in_this_base_and_still_there(done: Project) -> None:
     assert done.read("product.txt") == "works\n"
     done.call("reset", "-q", "--hard", "HEAD~1")
     assert done.signoff("ready", "--json").json["plans"][0]["standing"] == "signed off, not merged"
-    done.signoff("queue-status").exits(0).shows("(not merged yet)").hides("waits for")
+    done.signoff("list").exits(0).shows("(not merged yet)").hides("waits for")
     done.signoff("merge", "auth").exits(0).shows("merged plan/auth into main")
     assert done.read("product.txt") == "works\n"
     done.signoff("merge", "auth", "--into", "nowhere").fails(2, "nowhere")

@@ -203,10 +203,10 @@ def test_machines_are_told_the_same(desk: Desk) -> None:
     [
         (["--for", "soon"], "`soon` is not a length of time, or is more than a week"),
         (["--for", "10000 h"], "is more than a week"),
-        (["--worker", "two words"], "is no name for a worker"),
-        (["--worker", ""], "is no name for a worker"),
-        (["--worker", "x" * 101], "is no name for a worker"),
-        (["--worker", "\x1b[31m"], "is no name for a worker"),
+        (["--worker", "two words"], "cannot be the name of a worker"),
+        (["--worker", ""], "cannot be the name of a worker"),
+        (["--worker", "x" * 101], "cannot be the name of a worker"),
+        (["--worker", "\x1b[31m"], "cannot be the name of a worker"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(desk: Desk, arguments: list[str], fact: str) -> None:

@@ -56,7 +56,7 @@ def test_a_decision_that_an_agent_could_have_typed_is_shown_as_not_proven(
     for entry in (approved, waived, *desk.entries("escalation.answered")):
         assert entry["data"]["by"].endswith(" (person not proven)")
         assert str(multiplexer) in entry["data"]["open_sockets"]
-    desk.about_plan("log").shows("step 2: step.waived by ", "(person not proven): summer house")
+    desk.about_plan("log").shows("step 2 · waived by ", "(person not proven): summer house")
     desk.about_plan("status").shows("person not proven: 3 decisions (signoff log)")
     assert desk.status()["unproven"] == 3
     desk.about_plan("audit").shows("(person not proven) went on without it: summer house")

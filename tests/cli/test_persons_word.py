@@ -81,7 +81,7 @@ def test_a_repository_that_forbids_waivers_refuses_what_only_words_could_decide(
     desk.agent(WORK).plan(GROUND, post=POST)
     desk.file("signoff.toml", desk.read("signoff.toml") + "[policy]\nforbid_waivers = true\n")
     desk.about_plan("verify").exits(4).shows(
-        "postcondition 1 has no contract, and `forbid_waivers` lets nobody decide it by word"
+        "postcondition 1 has no contract, and `forbid_waivers` does not let a person decide it"
     )
     desk.run("--yes").fails(4, "postcondition 1 has no contract")
     assert desk.attempts() == []

@@ -21,7 +21,7 @@ def test_a_file_that_would_be_called_like_another_plan_is_no_plan(project: Proje
     (project.vault / "PLAN-PLAN-np.md").write_text(TEXT)
     project.signoff("list-plans").exits(0).prints("PLAN-np.md\tdraft")
     project.signoff("check").exits(1).shows("PLAN-PLAN-np.md:1", "odd-name")
-    project.signoff("doctor").shows("`PLAN-PLAN-np.md`", "looks like a plan and is none")
+    project.signoff("doctor").shows("`PLAN-PLAN-np.md`", "looks like a plan, but cannot be one")
     for name in ("PLAN-PLAN-np", "PLAN-PLAN-np.md", "plan-np"):
         project.signoff("show", name).fails(2, "reads like the file of another plan")
 

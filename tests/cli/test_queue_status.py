@@ -15,7 +15,7 @@ from tests.cli.vaults import approve, repository, vault_file, write_plan
 
 def line(desk: Desk, name: str) -> dict[str, Any]:
     """What is said of one plan."""
-    found = desk.signoff("queue-status", "--json").exits(0).json
+    found = desk.signoff("list", "--json").exits(0).json
     assert found["schema_version"] == 1
     (plan,) = [plan for plan in found["plans"] if plan["plan"] == name]
     assert isinstance(plan, dict)
@@ -40,7 +40,7 @@ def test_each_plan_has_a_line_with_its_steps_and_its_last_word(desk: Desk) -> No
     desk.signoff("next", "--worker", "ann").exits(0)
     progress(desk, "a", "- over\n")
     progress(desk, "b", "- one\n- and another\n\n")
-    shown = desk.signoff("queue-status").exits(0)
+    shown = desk.signoff("list").exits(0)
     lines = [" ".join(text.split()) for text in shown.normal(shown.stdout).splitlines()]
     assert [text.replace("SECONDS", "0 s") for text in lines] == [
         "a done 1/1 0 s - over",
@@ -53,9 +53,9 @@ def test_each_plan_has_a_line_with_its_steps_and_its_last_word(desk: Desk) -> No
 def test_people_at_a_terminal_see_what_each_column_is(desk: Desk) -> None:
     repository(desk)
     write_plan(desk, "a")
-    head = desk.at_terminal("queue-status").exits(0).stdout.splitlines()[0]
+    head = desk.at_terminal("list").exits(0).stdout.splitlines()[0]
     assert head.split()[:4] == ["plan", "state", "steps", "age"]
-    desk.signoff("queue-status").exits(0).hides("holder, last progress")
+    desk.signoff("list").exits(0).hides("holder, last progress")
 
 
 def test_steps_are_counted_by_the_ledger_and_not_by_marks(desk: Desk) -> None:
@@ -106,7 +106,7 @@ def test_the_last_word_is_escaped_and_short(desk: Desk, text: str, shown: str | 
     write_plan(desk, "a")
     progress(desk, "a", text)
     assert line(desk, "a")["progress"] == shown
-    desk.signoff("queue-status").exits(0).is_plain()
+    desk.signoff("list").exits(0).is_plain()
 
 
 def test_what_is_no_progress_file_is_not_waited_for(desk: Desk) -> None:
@@ -150,13 +150,13 @@ def test_a_broken_staged_plan_is_a_line_too(desk: Desk) -> None:
 
 def test_no_vault_is_no_accident(desk: Desk) -> None:
     desk.git()
-    desk.signoff("queue-status").exits(0).shows("cannot tell: no vault at")
+    desk.signoff("list").exits(0).shows("cannot tell: no vault at")
 
 
 def test_no_plans_is_no_accident(desk: Desk) -> None:
     desk.git()
     (desk.workspace / ".harness").mkdir()
-    desk.signoff("queue-status").exits(0).prints("no plans")
+    desk.signoff("list").exits(0).prints("no plans")
 
 
 @pytest.mark.parametrize("what", ["database", "settings"])
@@ -168,5 +168,5 @@ def test_what_cannot_be_opened_is_said_and_is_no_failure(desk: Desk, what: str) 
         desk.ledger_file.write_bytes(b"this is no database, however long it is" * 100)
     else:
         desk.file("signoff.toml", "no toml at all [")
-    desk.signoff("queue-status").exits(0).shows("cannot tell: ").hides("Traceback")
-    assert desk.signoff("queue-status", "--json").exits(0).json["problem"]
+    desk.signoff("list").exits(0).shows("cannot tell: ").hides("Traceback")
+    assert desk.signoff("list", "--json").exits(0).json["problem"]

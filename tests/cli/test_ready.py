@@ -50,7 +50,7 @@ def test_every_plan_has_its_line_and_every_overlap_its_witness(desk: Desk) -> No
         blocked  ping   depends on itself: ping → pong → ping
         blocked  pong   depends on itself: ping → pong → ping
         ready    vague  not approved: signoff approve vague
-        overlap: api and auth may both change src/api/a.py (`src/api/a.py` and `src/**/*.py`)
+        overlap: api and auth may change the same files (`src/api/a.py` and `src/**/*.py`)
         cannot tell: vague declares no `touches`, so it runs beside no other plan
         """
     )
@@ -224,7 +224,7 @@ def test_a_vault_without_a_repository_works_too(desk: Desk) -> None:
 
 def _forge_the_end(desk: Desk, name: str) -> None:
     from signoff.domain.ledger import Draft, Kind
-    from signoff.storage.database import open_database, sqlite_url
+    from signoff.storage.home import open_database, sqlite_url
     from signoff.storage.ledger import Ledger
 
     ledger = Ledger(open_database(sqlite_url(desk.ledger_file)))

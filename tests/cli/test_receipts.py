@@ -130,9 +130,9 @@ def test_a_bundle_is_audited_without_a_home(signed: Desk, away: Desk) -> None:
 
 
 def test_what_does_not_fit_together_is_wrong_usage(signed: Desk) -> None:
-    signed.signoff("audit", "PLAN.md", "--key", "k").fails(2, "--key is for a bundle")
-    signed.signoff("audit", "PLAN.md", "--bundle", "b").fails(2, "about its own plan")
-    signed.signoff("receipt", "anchor", "PLAN.md").fails(2, "nothing says where", hint="--file")
+    signed.signoff("audit", "PLAN.md", "--key", "k").fails(2, "--key goes with --bundle")
+    signed.signoff("audit", "PLAN.md", "--bundle", "b").fails(2, "leave out plan and workspace")
+    signed.signoff("receipt", "anchor", "PLAN.md").fails(2, "--file")
     signed.signoff("receipt", "frobnicate").fails(2, "no such verb `frobnicate`")
     signed.signoff("receipt").exits(0).shows("export", "verify", "key", "bundle", "anchor")
     signed.signoff("stats", "--picture", "x.jpg").fails(2, "neither .svg nor .png")
@@ -164,13 +164,6 @@ def test_an_anchor_outside_tells_that_the_ledger_was_cut(built: Desk) -> None:
     database.close()
     built.about_plan("audit", "--anchor", "../anchors").fails(
         3, f"the ledger no longer contains entry {last} as it was anchored at"
-    )
-
-
-def test_a_git_note_carries_the_anchor(built: Desk) -> None:
-    built.git()
-    built.signoff("receipt", "anchor", "PLAN.md", "--git-note").fails(
-        3, "git could not write the note", hint="commit something first"
     )
 
 

@@ -118,7 +118,7 @@ def test_quoted_words_are_no_shell_syntax(desk: Desk, command: str) -> None:
 
 def test_quotes_that_do_not_close_are_an_error_of_the_command(desk: Desk) -> None:
     role(desk, "sh -c 'unclosed").about_plan("verify").exits(4).shows(
-        "[role-command-unreadable]", "mend `command` under [roles.coder]"
+        "[role-command-unreadable]", "correct `command` under [roles.coder]"
     )
     told = desk.run("--yes", "--role", "coder='unbalanced")
     told.fails(2, "`--role`: `'unbalanced` is not a command line: no closing quotation")

@@ -132,7 +132,6 @@ def test_the_same_command_goes_on_after_everything_was_done(team: Project) -> No
 
 def test_all_goes_with_no_single_plan(team: Project) -> None:
     team.signoff("run", "core", "--all").fails(2, "without PLAN")
-    team.signoff("run", "--jobs", "2").fails(2, "--all goes with --jobs")
 
 
 def test_a_plan_is_driven_in_the_worktree_it_has(team: Project) -> None:
@@ -149,3 +148,19 @@ def test_the_plan_without_a_name_is_named_and_left_alone(team: Project) -> None:
     team.commit("start")
     ended = team.signoff("run", "--all", "--yes").exits(1)
     ended.shows("held up", "PLAN", "signoff run")
+
+
+def test_a_role_that_is_misspelt_for_every_plan_was_misspelt(team: Project) -> None:
+    add_plan(team, "core")
+    team.commit("start")
+    misspelt = team.signoff("run", "--all", "--yes", "--role", "codr=true")
+    misspelt.fails(2, "`--role codr`: no step of any plan goes to it", hint="mean `coder`?")
+    assert "run.started" not in [e["kind"] for e in team.log_of("core")]
+
+
+def test_a_role_of_one_plan_is_not_misspelt_for_another(team: Project) -> None:
+    add_plan(team, "core")
+    add_plan(team, "docs", target="coder2")
+    team.commit("start")
+    given = "coder2=sh -c 'mkdir -p src; echo docs > src/docs.txt'"
+    team.signoff("run", "--all", "--yes", "--role", given).exits(0)

@@ -14,7 +14,7 @@ REPORT = """
     Build a house  [done]
     run RUN, gate open, as of content DIGEST, isolation none
       [x] 1  Say hello  (2 attempts, kept)
-    spent: no usage reported, SECONDS of work
+    spent: tokens and dollars unknown (no usage reported), SECONDS of work
     signed off at TIME on content DIGEST
 """
 
@@ -24,16 +24,16 @@ def test_a_claim_is_refused_and_the_work_is_signed_off(desk: Desk) -> None:
     ran = desk.run("--yes").exits(0).prints(REPORT)
     ran.notes(
         """
-        run.started RUN in DESK/work
-        step 1: verdict broken [before] exit code 2, expected 0: grep: hello.txt: No such file or directory
-        step 1: attempt.started attempt 1 by coder
-        step 1: attempt.finished attempt 1, SECONDS
-        step 1: verdict broken [attempt] exit code 2, expected 0: grep: hello.txt: No such file or directory
-        step 1: attempt.started attempt 2 by coder
-        step 1: attempt.finished attempt 2, SECONDS
-        step 1: verdict kept [attempt] exit code 0
-        step 1: step.done
-        run.finished done on content DIGEST
+        run RUN begins in DESK/work
+        step 1 · before any work · broken: exit code 2, expected 0: grep: hello.txt: No such file or directory
+        step 1 · attempt 1 · coder begins
+        step 1 · attempt 1 · ended: SECONDS
+        step 1 · attempt 1 · broken: exit code 2, expected 0: grep: hello.txt: No such file or directory
+        step 1 · attempt 2 · coder begins
+        step 1 · attempt 2 · ended: SECONDS
+        step 1 · attempt 2 · kept: exit code 0
+        step 1 · done
+        the run is over: done, on content DIGEST
         """  # noqa: E501 - lines as they are printed
     ).is_plain()
     assert "status: done" in desk.read("PLAN.md") and "### 1. ✅ Say hello" in desk.read("PLAN.md")
@@ -48,7 +48,7 @@ def test_machine_output_is_one_document_per_line_and_ends_with_the_report(desk: 
     *entries, last = ran.json_lines
     assert [e["kind"] for e in entries] == desk.kinds()[1:]
     assert set(entries[0]) == {
-        "seq", "at", "kind", "run", "step", "attempt", "data", "prev", "hash",
+        "schema_version", "seq", "at", "kind", "run", "step", "attempt", "data", "prev", "hash",
     }  # fmt: skip
     assert last["report"] == desk.status() and last["inbox"] == []
     assert last["schema_version"] == 1
@@ -58,18 +58,18 @@ def test_a_terminal_shows_the_steps_live_and_ends_with_the_same_report(desk: Des
     desk.agent(f'printf "\\033]0;owned\\007thinking hard\\n"; {LIE_THEN_WORK}').plan(HELLO)
     ran = desk.at_terminal("run", "PLAN.md", "--yes").exits(0)
     shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", ran.stdout.replace("\r", ""))
-    assert "0/1 steps" in shown and "Say hello" in shown and "step 1: coder works" in shown
-    assert "step 1: verdict kept [attempt] exit code 0" in shown
+    assert "0/1 steps" in shown and "Say hello" in shown and "step 1 · coder works" in shown
+    assert "step 1 · attempt 2 · kept: exit code 0" in shown
     assert "\x1b]0;" not in ran.stdout and "\x07" not in ran.stdout
-    status = desk.about_plan("status").exits(0)
-    assert shown.endswith(status.stdout)
+    status = desk.at_terminal("status", "PLAN.md", "--color", "never").exits(0)
+    assert shown.endswith(status.stdout.replace("\r", ""))
 
 
 def test_nothing_is_said_to_be_judged_once_the_run_is_over(desk: Desk) -> None:
     desk.agent("echo hello > hello.txt").plan(HELLO)
     shown = desk.at_terminal("run", "PLAN.md", "--yes").exits(0).stdout
-    assert "step 1: judging" in shown
-    assert "step 1: judging" not in shown.partition("run.finished done")[2]
+    assert "step 1 · judging" in shown
+    assert "step 1 · judging" not in shown.partition("the run is over: done")[2]
 
 
 def test_no_color_means_no_bold_either(desk: Desk) -> None:
@@ -142,6 +142,7 @@ def test_status_json_has_its_stable_shape(desk: Desk) -> None:
                 "tests": None,
                 "handoff": [],
                 "accepted_by": None,
+                "lane": None,
             }
         ],
     }

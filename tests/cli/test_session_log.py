@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 from tests.cli.kit import Desk
 
@@ -35,10 +35,10 @@ def worked(desk: Desk) -> Desk:
 def test_entries_of_earlier_versions_are_shown(worked: Desk) -> None:
     shown = worked.signoff("log", SESSION).exits(0)
     assert shown.normal(shown.stdout).splitlines() == [
-        "    1  TIME  definition.changed stated",
-        "    2  TIME  definition.changed round decided",
-        "    3  TIME  definition.changed \\x1b[2J",
-        "    4  TIME  note.kept",
+        "    1  TIME  the task: stated",
+        "    2  TIME  the task: round decided",
+        "    3  TIME  the task: \\x1b[2J",
+        "    4  TIME  the agent notes k",
     ]
 
 

@@ -60,13 +60,13 @@ def test_the_log_shows_claims_with_evidence_and_rewrites_with_what_they_dropped(
     turns = [use(plan("a.txt", "b.txt")), use(WITHOUT_B), *HONEST[1:]]
     session = signed(desk, turns)
     shown = desk.signoff("log", session).exits(0).stdout
-    rewrite = "plan.written written anew; reason: b.txt is not needed; dropped: write b.txt"
-    assert rewrite in shown and "step 1: step.claimed done" in shown
-    assert "tool.called write (c" in shown and "writes `a.txt`" in shown
+    rewrite = "the agent wrote its plan anew; reason: b.txt is not needed; dropped: write b.txt"
+    assert rewrite in shown and "step 1 · the agent says: done" in shown
+    assert "calls write (c" in shown and "writes `a.txt`" in shown
     assert ", checks self-set" in shown.splitlines()[-1]
     cited = signed(desk, Script(respond=cites))
     told = desk.signoff("log", cited).exits(0).stdout
-    assert "step 2: step.claimed done; evidence: tool:c" in told
+    assert "step 2 · the agent says: done; evidence: tool:c" in told
 
 
 def test_rewrites_are_counted_in_every_report_of_a_session(desk: Desk) -> None:
@@ -94,7 +94,7 @@ def test_an_audit_judges_a_session_again_and_says_who_chose_its_checks(desk: Des
     body = desk.signoff("audit", session, "--json").exits(0).json
     assert body["self_set"] is True and body["drift"] == []
     assert body["signed_off_on"] == body["content"]
-    desk.signoff("log", session).shows("audited kept")
+    desk.signoff("log", session).shows("audited: kept")
     desk.signoff("status", session).exits(0).shows(": done")
 
 
@@ -155,7 +155,7 @@ def test_a_receipt_of_a_session_that_was_rewritten_is_noticed(desk: Desk) -> Non
 def test_a_bundle_is_of_a_plan_and_says_what_a_session_has(desk: Desk) -> None:
     session = signed(desk, HONEST)
     ended = desk.signoff("receipt", "bundle", session, "--output", "x.zip")
-    ended.fails(2, "a bundle is of a plan", hint="signoff receipt export session-")
+    ended.fails(2, "only a plan can be bundled", hint="signoff receipt export session-")
 
 
 def test_stats_count_a_named_session_under_self_set_and_no_other(desk: Desk) -> None:

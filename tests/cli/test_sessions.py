@@ -35,7 +35,7 @@ def test_sessions_are_listed_and_looked_at(desk: Desk) -> None:
     assert desk.signoff("status", session, "--json").json["proved"] == ["1", "task:1"]
     desk.signoff("show", session).exits(0).shows("[x]", "write a.txt")
     assert "write a.txt" in desk.signoff("show", session, "--json").json["text"]
-    desk.signoff("log", session).exits(0).shows("session.started", "session.signed")
+    desk.signoff("log", session).exits(0).shows("session begins: ", "signed off by ")
     elsewhere = desk.folder / "elsewhere"
     elsewhere.mkdir()
     desk.signoff("sessions", cwd=elsewhere).exits(0).prints("no agent had a session here")

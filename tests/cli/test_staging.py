@@ -20,7 +20,7 @@ def stage(project: Project, name: str, *produces: str) -> None:
 def test_a_staged_plan_is_no_plan_until_it_is_activated(project: Project) -> None:
     project.signoff("new", "later", "--staged").exits(0).shows("queued-plans/PLAN-later.md")
     assert project.signoff("list-plans").exits(0).stdout == ""
-    project.signoff("show", "later").fails(4)
+    project.signoff("run", "later").fails(4, "is staged", hint="signoff activate later")
     text = project.read(".harness/queued-plans/PLAN-later.md")
     project.signoff("activate", "later").exits(0).shows(
         "activated DESK/work/.harness/PLAN-later.md"
@@ -122,4 +122,4 @@ def test_staged_plans_can_be_listed(project: Project) -> None:
     project.signoff("list-plans", "--staged").exits(0).prints("PLAN-later.md\tstaged")
     found = project.signoff("list-plans", "--staged", "--json").exits(0).json["plans"]
     assert [plan["name"] for plan in found] == ["later"]
-    project.signoff("queue-status").exits(0).shows("later  staged")
+    project.signoff("list").exits(0).shows("later  staged")

@@ -35,6 +35,24 @@ main()
 )
 def test_a_short_command_imports_nothing_heavy(desk: Desk, arguments: tuple[str, ...]) -> None:
     desk.agent("true").plan(step("Lay the ground", "test -s ground"))
+    modules = _loaded(desk, *arguments, expected=1 if arguments[0] == "status" else 0)
+    assert "signoff" in modules and not modules & HEAVY, modules & HEAVY
+    if arguments == ("--version",):
+        assert not modules & {"click", "yaml", "sqlite3", "subprocess"}
+
+
+def test_what_was_verified_is_read_by_bash_once_and_loads_no_more_than_it_needs(desk: Desk) -> None:
+    desk.agent("true").plan(step("Lay the ground", "test ! -e ground"))
+    assert "subprocess" in _loaded(desk, "verify", "PLAN.md", expected=0)
+    for verb, code in (("verify", 0), ("status", 1)):
+        modules = _loaded(desk, verb, "PLAN.md", expected=code)
+        assert "msgspec" in modules
+        assert not modules & {"click", "dataclasses", "inspect", "subprocess", "typing_extensions"}
+    desk.edit_plan("test ! -e ground", "test ! -e ground &&")
+    assert "subprocess" in _loaded(desk, "verify", "PLAN.md", expected=4)
+
+
+def _loaded(desk: Desk, *arguments: str, expected: int) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *arguments],
         cwd=desk.workspace,
@@ -43,11 +61,8 @@ def test_a_short_command_imports_nothing_heavy(desk: Desk, arguments: tuple[str,
         text=True,
         check=False,
     )
-    assert done.returncode in (0, 1), done
-    modules = set(done.stdout.splitlines()[-1].partition("modules:")[2].split())
-    assert "signoff" in modules and not modules & HEAVY, modules & HEAVY
-    if arguments == ("--version",):
-        assert not modules & {"click", "yaml", "sqlite3", "subprocess"}
+    assert done.returncode == expected, done
+    return set(done.stdout.splitlines()[-1].partition("modules:")[2].split())
 
 
 def test_the_list_of_verbs_loads_none_of_them_and_cuts_no_line(desk: Desk) -> None:
@@ -61,7 +76,7 @@ def test_the_list_of_verbs_loads_none_of_them_and_cuts_no_line(desk: Desk) -> No
         check=True,
     )
     shown, _, loaded = done.stdout.partition("modules:")
-    assert "..." not in shown.partition("Commands:")[2]
+    assert "..." not in shown.partition("Start here:")[2]
     assert all(f"\n  {verb} " in shown for verb in VERBS)
     assert not set(loaded.split()) & {f"signoff.cli.{module}" for module in VERBS.values()}
 

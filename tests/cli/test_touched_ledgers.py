@@ -92,4 +92,4 @@ def test_a_run_that_waits_does_not_go_on_from_a_touched_entry(desk: Desk) -> Non
 def test_the_log_can_still_be_read(failed: Desk) -> None:
     """Whoever looks for what happened needs it most now."""
     touch(failed, rewrite("run.finished", '"failed"', '"done"'))
-    failed.about_plan("log").exits(0).shows("run.finished")
+    failed.about_plan("log").exits(0).shows("the run is over: done")

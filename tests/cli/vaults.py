@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from tests.cli.ended import LIMIT_S
 from tests.cli.kit import Desk

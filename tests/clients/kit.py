@@ -15,6 +15,13 @@ from tests.cli.project import Project
 from tests.scripted.server import ScriptedServer
 
 PACKAGES = {"codex": "@openai/codex", "gemini": "@google/gemini-cli"}
+NPM_PACKAGES = PACKAGES | {
+    "claude": "@anthropic-ai/claude-code",
+    "qwen": "@qwen-code/qwen-code",
+    "opencode": "opencode-ai",
+    "pi": "@earendil-works/pi-coding-agent",
+}
+PYPI_PACKAGES = {"aider": "aider-chat", "mini": "mini-swe-agent"}
 LIMIT_S = 240
 
 
@@ -39,7 +46,7 @@ def play(*turns: str | Do, last_repeats: bool = False) -> Script:
 
 
 def _shell(conversation: ScriptedRequest, command: str) -> ScriptedCall:
-    tool = next(tool for tool in conversation.tools if tool.name in SHELLS)
+    tool = next(tool for tool in conversation.tools if tool.name in {*SHELLS, "bash"})
     names: Iterable[str] = tool.parameters.get("properties", {})
     field = next(name for name in ("command", "cmd") if name in names)
     return ScriptedCall(tool.name, {field: command})

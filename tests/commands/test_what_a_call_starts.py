@@ -8,7 +8,7 @@ import pytest
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.launchers import started_by
-from signoff.commands.runners import runner_call
+from signoff.commands.programs import runner_call
 
 
 def tools(command: str) -> list[str]:

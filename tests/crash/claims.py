@@ -101,7 +101,7 @@ def assert_usage_is_counted_once(scene: Scene, report: dict[str, Any]) -> None:
         with suppress(ValueError):
             reports += json.loads(path.read_text())["tokens"] == TOKENS_EACH
     assert report["status"] == "done"
-    assert report["spent"]["tokens"] == reports * TOKENS_EACH
+    assert report["spent"]["known"]["tokens"] == reports * TOKENS_EACH
 
 
 def assert_plan_file_is_marked(scene: Scene) -> None:

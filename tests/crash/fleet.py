@@ -15,12 +15,12 @@ from itertools import combinations
 from pathlib import Path
 
 import signoff
+from signoff.domain.globs import Overlaps
 from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.gate.overlap import Overlaps
-from signoff.storage.database import open_database
+from signoff.storage.active import find_vault
+from signoff.storage.home import open_database
 from signoff.storage.identity import bind_worktree, plan_identity
 from signoff.storage.ledger import Ledger
-from signoff.storage.location import find_vault
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.harness import find_plan
 from signoff.usecases.history import read_history

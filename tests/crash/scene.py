@@ -148,7 +148,7 @@ class Running:
 
     def acknowledged(self) -> int:
         """How many entries it wrote so far; cheap enough to be asked all the time."""
-        return self.out.read_bytes().count(b'{"seq"')
+        return self.out.read_bytes().count(b'"seq": ')
 
     def entries(self) -> list[dict[str, Any]]:
         """What it acknowledged so far."""

@@ -52,7 +52,7 @@ def test_the_page_on_postgresql_works_with_a_real_server(tmp_path: Path, postgre
 def test_a_reader_can_type_all_how_to_pages_one_after_the_other_in_one_shell(
     tmp_path: Path, postgres_url: str
 ) -> None:
-    pages = _in_the_order_of_the_readme()
+    pages = _in_the_order_of_the_overview()
     at = desk(tmp_path, {EXAMPLE_DATABASE: postgres_url})
     look = Block(TOP, 0, "sh", LEFT_BEHIND, run=True)
     typed = at.type([look, *(b for p in pages for b in (*to_type(p), look))], ALL_PAGES_S)
@@ -63,11 +63,11 @@ def test_a_reader_can_type_all_how_to_pages_one_after_the_other_in_one_shell(
         assert shown[-1].shown == before, f"{page_name(page)} leaves something behind"
 
 
-def _in_the_order_of_the_readme() -> list[Path]:
-    listed = prose(TOP / "README.md").partition("## Read on")[2]
-    named = re.findall(r"\((docs/how-to/[\w-]+\.md)\)", listed)
-    assert sorted(named) == sorted(page_name(p) for p in HOW_TO.glob("*.md"))
-    return [TOP / name for name in named]
+def _in_the_order_of_the_overview() -> list[Path]:
+    listed = prose(TOP / "docs" / "index.md").partition("## All pages")[2]
+    named = re.findall(r"\(how-to/([\w-]+\.md)\)", listed)
+    assert sorted(named) == sorted(p.name for p in HOW_TO.glob("*.md"))
+    return [HOW_TO / name for name in named]
 
 
 def _by_page(typed: list[Typed]) -> list[list[Typed]]:

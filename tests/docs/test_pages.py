@@ -13,7 +13,7 @@ from signoff.cli.app import VERBS, signoff
 from signoff.domain.ledger import Kind
 from tests.docs.book import TOP, anchors, blocks, page_name, pages, prose
 
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 _SHELL_END = re.compile(r"\s(?:\||\|\||&&|;|>|2>|<|#)(?:\s|$)")
 _SIGNS = ("$ ", "next: ")
@@ -23,7 +23,7 @@ every_page = pytest.mark.parametrize("page", pages(), ids=page_name)
 
 @every_page
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
-    for target in _LINK.findall(prose(page)):
+    for target in LINK.findall(prose(page)):
         if target.startswith(("https://", "http://")):
             continue
         path, _, anchor = target.partition("#")
@@ -40,7 +40,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         if page in seen:
             continue
         seen.add(page)
-        for target in _LINK.findall(prose(page)):
+        for target in LINK.findall(prose(page)):
             there = (page.parent / target.partition("#")[0]).resolve()
             if there.suffix == ".md" and there.is_file():
                 ahead.append(there)

@@ -1,4 +1,4 @@
-"""The README says what is so: the transcript, the commands, the exit codes."""
+"""README and overview say what is so: the transcript, the commands, the exit codes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.docs.book import TOP, blocks, prose
 from tests.docs.typist import assert_shows, desk
 
 README = TOP / "README.md"
+OVERVIEW = TOP / "docs" / "index.md"
+LONGEST = 110
 
 
 def test_the_transcript_is_what_the_demo_prints_today(tmp_path: Path) -> None:
@@ -34,25 +36,31 @@ def test_the_transcript_is_what_the_demo_prints_today(tmp_path: Path) -> None:
 def test_the_transcript_shows_each_of_the_four_lies_refused() -> None:
     (transcript,) = [b for b in blocks(README) if b.text.startswith("$ signoff run")]
     for refusal in (
-        "verdict broken [attempt] exit code 1",
+        "attempt 1 · 1 test fails",
         "tampered: `tests/test_discount.py`",
         "no summary for notes/",
-        "step.reopened broke with step 3, attempt 1",
+        "broken again by step 3, attempt 1",
     ):
         assert refusal in transcript.text
 
 
+def test_the_readme_is_read_in_one_go() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= LONGEST
+
+
 def test_the_two_commands_are_targets_of_make() -> None:
     makefile = (TOP / "Makefile").read_text("utf-8")
-    named = {m for b in blocks(README) for m in re.findall(r"^make (\S+)", b.text, re.M)}
-    named |= set(re.findall(r"`make (\S+)`", prose(README)))
+    named = set[str]()
+    for page in (README, OVERVIEW):
+        named |= {m for b in blocks(page) for m in re.findall(r"^make (\S+)", b.text, re.M)}
+        named |= set(re.findall(r"`make (\S+)`", prose(page)))
     assert {"demo", "test"} <= named
     for target in named:
         assert re.search(rf"^{re.escape(target)}:", makefile, re.M), target
 
 
 def test_the_table_of_exit_codes_has_every_code_and_no_other() -> None:
-    section = prose(README).partition("## Exit codes")[2].partition("\n## ")[0]
+    section = prose(OVERVIEW).partition("## Exit codes")[2].partition("\n## ")[0]
     listed = [int(code) for code in re.findall(r"^\| (\d+) \|", section, re.M)]
     assert listed == [int(code) for code in Exit]
 
@@ -64,8 +72,8 @@ def test_the_readme_names_what_is_not_protected() -> None:
         assert gap in section
 
 
-def test_the_example_plan_of_the_readme_verifies(tmp_path: Path) -> None:
-    (example,) = [b for b in blocks(README) if b.language == "markdown"]
+def test_the_example_plan_of_the_overview_verifies(tmp_path: Path) -> None:
+    (example,) = [b for b in blocks(OVERVIEW) if b.language == "markdown"]
     at = desk(tmp_path)
     (at.folder / "tests" / "auth").mkdir(parents=True)
     (at.folder / "tests" / "auth" / "test_login.py").write_text("")

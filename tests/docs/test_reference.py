@@ -17,7 +17,8 @@ from signoff.errors import all_error_types
 from signoff.planfile.fields import HEADER_FIELDS, STEP_FIELDS
 from signoff.planfile.findinglog import CODES as READING_CODES
 from signoff.planfile.verify import CODES as VERIFY_CODES
-from signoff.settings.loading import Policy, Role, Settings
+from signoff.settings.loading import Policy, Settings
+from signoff.settings.roles import Role
 from tests.docs.book import TOP
 from tests.docs.typist import Desk, check_page, desk
 
@@ -78,12 +79,12 @@ def test_every_field_of_the_plan_format_is_documented() -> None:
 
 def test_every_setting_is_documented() -> None:
     page = (REFERENCE / "configuration.md").read_text("utf-8")
-    for name in Policy.__dataclass_fields__:
+    for name in Policy.__struct_fields__:
         assert f"`policy.{name}`" in page
-    for name in Role.__dataclass_fields__:
+    for name in Role.__struct_fields__:
         assert name == "name" or f"`roles.NAME.{name}`" in page
-    renamed = {"database_url": "database"}
-    for name in Settings.__dataclass_fields__:
+    renamed = {"database_url": "database", "quota": "disk.quota", "jobs": "run.jobs"}
+    for name in Settings.__struct_fields__:
         assert f"| `{renamed.get(name, name)}" in page or f"[{name}" in page, name
 
 

@@ -22,7 +22,7 @@ _MARK = "::typed::"
 _ITEM_ID = re.compile(r"\b[0-9a-f]{8}-(?:merge-)?[0-9]+\b")
 _FIRST_OPEN = (
     '"$(signoff inbox --json | python3 -c '
-    '"import json,sys; print(json.load(sys.stdin)[0][\'id\'])")"'
+    "\"import json,sys; print(json.load(sys.stdin)['items'][0]['id'])\")\""
 )
 _NORMAL = (
     (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+\+00:00)?"), "TIME"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.digests import canonical_json, digest_bytes, digest_of
+from signoff.domain.digests import ByMeaning, canonical_json, digest_bytes, digest_of
 
 json_values = st.recursive(
     st.none()
@@ -32,11 +31,10 @@ class Level(Enum):
     HIGH = 3
 
 
-@dataclass(frozen=True)
-class Noun:
+class Noun(ByMeaning, frozen=True):
     name: str
     level: Level
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
 
 def test_the_encoding_is_sorted_dense_and_plain() -> None:
@@ -51,6 +49,8 @@ def test_a_noun_counts_by_the_fields_it_is_compared_by() -> None:
     assert canonical_json(Noun("a", Level.HIGH, 1)) == '{"level":3,"name":"a"}'
     assert digest_of(Noun("a", Level.HIGH, 1)) == digest_of(Noun("a", Level.HIGH, 99))
     assert digest_of(Noun("a", Level.HIGH)) != digest_of(Noun("b", Level.HIGH))
+    assert len({Noun("a", Level.HIGH, 1), Noun("a", Level.HIGH, 2)}) == 1
+    assert Noun("a", Level.HIGH) != Noun("b", Level.HIGH)
 
 
 def test_the_order_of_keys_and_members_does_not_count() -> None:

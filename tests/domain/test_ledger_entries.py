@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.escalation import Choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.verdict import Ending, Observation, Output
 
 SILENT = Output(0, "", b"", b"")
 

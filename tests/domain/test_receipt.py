@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
 from signoff.domain.receipt import (

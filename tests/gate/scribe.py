@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from signoff.domain.digests import canonical_json
 from signoff.domain.escalation import Cause, Choice, Outcome
@@ -192,7 +193,7 @@ class Scribe:
             reused_from=reused_from,
             counts=counts,
         )
-        return self.write(Kind.VERDICT, asdict(verdict), subject, run=run)
+        return self.write(Kind.VERDICT, to_builtins(verdict), subject, run=run)
 
     def done(
         self,

@@ -31,7 +31,8 @@ from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import is_stale
-from signoff.settings.loading import HUMAN_ROLE, Policy
+from signoff.settings.loading import Policy
+from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.scribe import RUN, Scribe
 
 ITEMS = ("a", "b", "c")

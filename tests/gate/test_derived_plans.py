@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Author, Contract
-from signoff.domain.session import ClaimStatus, Declared, ToolCall
-from signoff.domain.task import ROUND_BUDGET, TaskBasis
+from signoff.domain.session import ROUND_BUDGET, ClaimStatus, Declared, TaskBasis, ToolCall
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
@@ -53,7 +53,7 @@ def judged(subject: str, *, kept: bool = True, on: str = NOW, provisional: bool 
     result = Result.KEPT if kept else Result.BROKEN
     reason = Reason.HELD if kept else Reason.EXPECTATION
     verdict = Verdict(subject, Phase.ATTEMPT, result, reason, "", on, on, provisional=provisional)
-    return Draft(Kind.VERDICT, asdict(verdict), step=subject)
+    return Draft(Kind.VERDICT, to_builtins(verdict), step=subject)
 
 
 def changed(path: str) -> Draft:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.plan import Budget, OnFail, Plan, Then
 from signoff.gate.actions import Finish, Wait
 from signoff.gate.gate import Gate, evaluate
-from signoff.settings.loading import HUMAN_ROLE, Policy
+from signoff.settings.loading import Policy
+from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle
 from tests.gate.scribe import EARLIER_RUN, RUN, plan_of, post, step

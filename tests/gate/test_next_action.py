@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.plan import RedFirst, Then

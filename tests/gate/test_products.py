@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from signoff.domain.product import Product
+from signoff.domain.snapshot import Product
 from tests.gate.scribe import Scribe, step
 
 CHECK = "check.py"

@@ -112,9 +112,11 @@ class FakeClient:
         return reason
 
     def may_stop(self) -> str:
-        """The agent may stop; what people are told."""
+        """The agent may stop; what people are told, on standard error and by the client."""
         ended = self.stop()
-        assert ended.stdout == "", ended.stdout
+        if ended.stdout:
+            assert set(ended.json) == {"systemMessage"}, "anything else could hold the agent"
+            assert ended.json["systemMessage"].removeprefix("signoff: ") in ended.stderr
         return ended.stderr
 
     def denied(self, tool: str, **given: Any) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 
 import pytest
 
+from tests.cli.ended import LIMIT_S
 from tests.cli.plans import step
 from tests.cli.project import Project
 from tests.hooks.kit import FakeClient
@@ -109,3 +113,138 @@ def test_odd_arguments_of_a_tool_hide_nothing(
     assert denied.json["hookSpecificOutput"]["permissionDecision"] == "deny"
     blocked = client.call("hook", "claude", "stop", stdin=told.encode()).exits(0)
     assert blocked.json["decision"] == "block"
+
+
+# A pane of a terminal multiplexer: one process that outlives every shell it shows.
+MULTIPLEXER = """
+import os, pty, sys
+for script in sys.argv[1:]:
+    pid, pane = pty.fork()
+    if pid == 0:
+        os.execv("/bin/bash", ["bash", "-c", script])
+    shown = b""
+    try:
+        while part := os.read(pane, 65536):
+            shown += part
+    except OSError:
+        pass
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    sys.stdout.write(f"{shown.decode()}\\n[pane exits {code}]\\n")
+"""
+
+
+def panes(project: Project, *scripts: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", MULTIPLEXER, *scripts],
+        cwd=project.workspace,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=True,
+    )
+    return done.stdout
+
+
+def told(project: Project, event: str, named: str, **more: str) -> str:
+    """A hook typed by hand, with everything that a client would send."""
+    data = {"hook_event_name": named, "cwd": str(project.workspace), **more}
+    signoff = shlex.join(project.command(["hook", "claude", event]))
+    return f"echo {shlex.quote(json.dumps(data))} | {signoff}"
+
+
+def test_a_hook_tried_by_hand_at_a_terminal_locks_nobody_out(bound: Project) -> None:
+    by_hand = told(bound, "stop", "Stop", session_id="tried")
+    approve = shlex.join(bound.command(["approve", "auth", "--yes"]))
+    shown = panes(bound, f"{by_hand}; {approve}", approve)
+    assert "is not done" in shown, "the hook judged"
+    assert shown.count("[pane exits 0]") == 2 and "client at work" not in shown, shown
+    assert list((bound.home / "seats").glob("*.seat")) == []
+
+
+def test_a_hook_without_a_conversation_is_no_client(bound: Project, client: FakeClient) -> None:
+    stdin = json.dumps({"hook_event_name": "SessionStart", "cwd": str(bound.workspace)}).encode()
+    client.call("hook", "claude", "session-start", stdin=stdin).exits(0)
+    stdin = stdin.replace(b"SessionStart", b"Stop")
+    client.call("hook", "claude", "stop", stdin=stdin).exits(0).shows("is not done")
+    client.call("approve", "auth", "--yes").exits(0)
+
+
+def test_a_person_ends_a_client_that_hangs_and_signs(bound: Project, client: FakeClient) -> None:
+    bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    client.may_stop()
+    (session,) = [s["id"] for s in bound.signoff("sessions", "--json").json["sessions"]]
+    bound.signoff("sign", session).fails(5, "still runs", hint="signoff sessions end")
+    client.call("sessions", "end").fails(2, "is a client at work")
+    bound.variable(CLAUDECODE="1").signoff("sessions", "end").fails(2, "inside a client's session")
+    del bound.variables["CLAUDECODE"]
+    elsewhere = bound.folder / "elsewhere"
+    elsewhere.mkdir()
+    bound.signoff("sessions", "end", cwd=elsewhere).fails(2, "no client is at work here")
+    bound.signoff("sessions", "end", session).exits(0).shows("no longer counts as a client at work")
+    bound.signoff("sign", session).exits(0)
+
+
+def test_a_hook_tried_by_hand_in_a_shell_below_another_program_locks_nobody_out(
+    bound: Project,
+) -> None:
+    """As after `su`, or in an editor: a program that outlives what is typed in its shell."""
+    by_hand = told(bound, "session-start", "SessionStart", session_id="tried")
+    approve = shlex.join(bound.command(["approve", "auth", "--yes"]))
+    typed = f"set -m; {by_hand}; {approve}"
+    below = shlex.join(
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))",
+            *("bash", "-c", typed),
+        ]
+    )
+    shown = panes(bound, f"{below}; exit $?")
+    assert "[pane exits 0]" in shown and "client at work" not in shown, shown
+    assert list((bound.home / "seats").glob("*.seat")) == []
+
+
+ADOPTER = """
+import subprocess, sys
+open("/proc/self/comm", "w").write("systemd")
+sys.exit(subprocess.call(["/bin/sh", "-c", sys.argv[1]]))
+"""
+
+
+def test_a_hook_that_outlived_its_client_makes_the_users_own_manager_no_client(
+    bound: Project, client: FakeClient
+) -> None:
+    """What adopts a hook is above every terminal of the person's."""
+    orphan = told(bound, "stop", "Stop", session_id="orphan")
+    approve = shlex.join(bound.command(["approve", "auth", "--yes"]))
+    client.run(sys.executable, "-c", ADOPTER, f"{orphan}; {approve}").exits(0)
+
+
+@pytest.mark.parametrize("finished", [True, False], ids=["finished", "at work"])
+def test_an_agent_does_not_become_a_person_by_ending_its_session(
+    bound: Project, client: FakeClient, finished: bool
+) -> None:
+    """It calls the client's hook itself, then decides; also in a terminal that it opens."""
+    if finished:
+        bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    client.hook("session-start")
+    client.stop()
+    client.hook("session-end", reason="logout")
+    before = bound.log_of("auth")
+    for words in (["sessions", "end"], ["approve", "auth", "--yes"], ["sign", "auth"]):
+        client.call(*words).fails(2, "is a client at work", hint="terminal")
+        pane = shlex.join(bound.command(words))
+        shown = client.run(sys.executable, "-c", MULTIPLEXER, f"{pane}; exit $?")
+        shown.shows("is a client at work", "[pane exits 2]")
+    assert bound.log_of("auth") == before
+    client.close()
+    bound.signoff("approve", "auth", "--yes").exits(0)
+
+
+def test_a_client_below_a_terminal_still_cannot_decide(bound: Project) -> None:
+    """A pane between the agent and its client frees nobody: the client sits above it."""
+    with FakeClient(bound) as client:
+        client.hook("session-start")
+        approve = shlex.join(bound.command(["approve", "auth", "--yes"]))
+        client.run(sys.executable, "-c", MULTIPLEXER, approve).shows("is a client at work")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.plans import step
 from tests.cli.project import Project
 from tests.cli.test_plan_names import HOSTILE, pasted
@@ -138,3 +140,73 @@ def test_a_hostile_name_does_nothing_when_the_next_step_is_pasted(project: Proje
         pasted(project, client.hook("session-end"), cwd)
     project.signoff("sign", HOSTILE).exits(0)
     pasted(project, project.signoff("sign", HOSTILE).fails(2, "does not await sign-off"), cwd)
+
+
+def in_a_second_clone(project: Project) -> Path:
+    """A clone with the same plan, approved and bound there too."""
+    clone = project.folder / "clone"
+    project.call("clone", "-q", str(project.workspace), str(clone))
+    (clone / ".harness").mkdir(exist_ok=True)
+    text = (project.vault / "PLAN-auth.md").read_text()
+    (clone / ".harness" / "PLAN-auth.md").write_text(text)
+    project.signoff("bind", "auth", cwd=clone).exits(0)
+    project.signoff("approve", "auth", "--yes", cwd=clone).exits(0)
+    return clone
+
+
+def session_in(project: Project, cwd: Path) -> str:
+    (found,) = project.signoff("sessions", "--json", cwd=cwd).exits(0).json["sessions"]
+    return str(found["id"])
+
+
+def test_a_session_is_signed_by_its_own_repositorys_plan_not_by_equal_text(bound: Project) -> None:
+    work_in_a_client(bound).close()
+    bound.signoff("sign", "auth").exits(0)
+    clone = in_a_second_clone(bound)
+    for name in ("login.txt", "logout.txt"):
+        (clone / name).write_text("mine\n")
+    with FakeClient(bound) as client:
+        message = {"last_assistant_message": "done"}
+        client.hook("stop", cwd=clone, **message).shows("awaits sign-off")
+    session = session_in(bound, clone)
+    (clone / "logout.txt").unlink()
+    bound.signoff("sign", session).exits(1).shows("not done", "missing: 2")
+    (clone / "logout.txt").write_text("mine\n")
+    bound.signoff("sign", session).exits(0)
+    status = bound.signoff("status", "auth", "--json", cwd=clone).json
+    assert status["status"] == "done" and status["path"].startswith(str(clone))
+
+
+def test_work_that_another_session_got_signed_awaits_nothing(bound: Project) -> None:
+    for _ in range(2):
+        work_in_a_client(bound).close()
+    bound.signoff("sign", "auth").exits(0)
+    listed = bound.signoff("sessions", "--json").exits(0).json["sessions"]
+    assert [one["standing"] for one in listed] == ["done", "done"]
+    bound.signoff("inbox").exits(0).prints("nothing waits for you")
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "qwen"])
+def test_work_finished_in_a_client_is_seen_everywhere(bound: Project, name: str) -> None:
+    bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    with FakeClient(bound, name) as client:
+        told = client.stop().json["systemMessage"]
+    assert "awaits sign-off" in told and told.endswith("signoff sign auth")
+    shown = bound.signoff("status", "auth").exits(6)
+    shown.shows("awaiting sign-off: signoff sign auth")
+    (item,) = bound.signoff("inbox", "--json").exits(0).json["items"]
+    assert item["plan"] == "auth" and "awaits sign-off" in item["question"]
+    bound.signoff("inbox", "auth").exits(0).shows("next: signoff sign session-")
+    bound.signoff("answer", item["id"], "retry").fails(2, "session", hint="signoff sign")
+    bound.signoff("sign", item["id"]).exits(0)
+    bound.signoff("status", "auth").exits(0)
+    bound.signoff("inbox").exits(0).prints("nothing waits for you")
+
+
+def test_a_session_that_was_refused_too_often_makes_status_wait_for_a_person(
+    bound: Project,
+) -> None:
+    with FakeClient(bound) as client:
+        while client.stop().json.get("decision") == "block":
+            pass
+    bound.signoff("status", "auth").exits(6).shows("escalated: signoff inbox auth")

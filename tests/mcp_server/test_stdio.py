@@ -140,7 +140,7 @@ def test_what_an_agent_sends_breaks_nothing(project: Project) -> None:
         for odd in ({}, {"path": 3}, {"path": ""}):
             assert "needs `path`" in await agent.call("evidence_add", **odd)
         assert "cannot be read" in await agent.call("evidence_add", path="gone")
-        assert "no regular file" in await agent.call("evidence_add", path=".harness")
+        assert "not a regular file" in await agent.call("evidence_add", path=".harness")
         assert "error" in await agent.call("step_update", step_number="one", status="done")
         hostile = "\x1b[2J\u202e" + "x" * 50_000
         answer = await agent.call("plan_create", objective=hostile, steps=[], postconditions=[])

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from signoff.agents.assignment import Assignment, AttemptReport
 from signoff.domain.digests import digest_bytes
-from signoff.domain.observation import Ending, Observation, Output
+from signoff.domain.verdict import Ending, Observation, Output
+from signoff.process.command import Mount
 
 Act = Callable[[Path], "bytes | None"]
 
@@ -22,6 +23,11 @@ class ScriptedAgent:
     def __init__(self, script: Mapping[tuple[str, int], Act]):
         self._script = dict(script)
         self.prompts: dict[tuple[str, int], str] = {}
+
+    def beside(self, mounts: tuple[Mount, ...], mark: str) -> ScriptedAgent:
+        """It needs no sandbox to be where it is told to be."""
+        del mounts, mark
+        return self
 
     def work(self, assignment: Assignment) -> AttemptReport:
         """Do what the script says for this attempt."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,33 @@ def test_a_plan_is_driven_to_its_sign_off(tmp_path: Path) -> None:
         "verdict 1 sweep kept",
         "run.finished done",
     ]
+
+
+def test_what_an_action_left_is_not_looked_at_again_by_the_next(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, TWO)
+    folder = stage.root / "src"
+    folder.mkdir()
+    (folder / "file").write_text("source")
+    work = stage.work(WORK)
+    listed = _listings_of(folder)
+    assert Drive(work).drive() is Outcome.DONE
+    # After each of five checks; before the first, and the first of the sweep; after each of two
+    # attempts; and as the sweep begins and ends.
+    assert len(listed) == 5 + 2 + 2 + 2
+
+
+def _listings_of(folder: Path) -> list[Path]:
+    """Grows whenever this process lists the folder by a descriptor."""
+    listed: list[Path] = []
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "os.scandir" and isinstance(arguments[0], int):
+            place = Path(f"/proc/self/fd/{arguments[0]}").readlink()
+            if place == folder:
+                listed.append(place)
+
+    sys.addaudithook(note)
+    return listed
 
 
 def test_everything_is_told_as_data_in_order(tmp_path: Path) -> None:

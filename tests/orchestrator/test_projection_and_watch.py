@@ -13,8 +13,8 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import PlanStatus
 from signoff.gate.state import State
 from signoff.orchestrator.projection import PlanFileProjection
-from signoff.orchestrator.watch import PinWatch
 from signoff.planfile.parse import parse
+from signoff.verification.guards import PinWatch
 from tests.orchestrator.stage import Stage, step, write
 
 MANY = [step(n, f"test -s {n}.txt") for n in range(1, 13)]

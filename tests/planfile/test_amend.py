@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.planfile.amend import with_may_change
+from signoff.planfile.marks import with_may_change
 from signoff.planfile.parse import parse
 from tests.cli.plans import plan_text, step
 

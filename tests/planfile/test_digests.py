@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.planfile.digest import file_digest, plan_digest
+from signoff.planfile.outline import file_digest, plan_digest
 from signoff.planfile.parse import parse
 from tests.planfile.writing import plan, step
 

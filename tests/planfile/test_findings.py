@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from signoff.domain.findings import Severity
 from signoff.planfile.findinglog import CODES, MAX_FINDINGS
 from signoff.planfile.parse import parse
-from tests.planfile.writing import CONTRACT, codes, documents, plan, step, the_finding
+from tests.planfile.writing import CONTRACT, documents, plan, step, the_finding
 
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
@@ -24,15 +24,15 @@ def _field(line: str) -> str:
 
 
 CASES: list[tuple[str, str, Severity, str]] = [
-    ("bad-budget", plan(header="**Budget:** as little as possible\n"), E, "**Budget:** as little"),
-    ("bad-budget", plan(header="**Budget:** 5k tokens, 6k tokens\n"), E, "**Budget:**"),
-    ("bad-budget", plan(header="**Budget:** -5 tokens\n"), E, "**Budget:**"),
-    ("bad-budget", plan(header="**Budget:**\n"), E, "**Budget:**"),
-    ("bad-budget", _field("**estimate:** 5 minutes"), E, "**estimate:**"),
-    ("bad-budget", _field("**estimate:** cheap"), E, "**estimate:**"),
-    ("bad-duration", _field("**timeout:** 10"), E, "**timeout:**"),
-    ("bad-duration", _field("**timeout:** 0 s"), E, "**timeout:**"),
-    ("bad-duration", _field("**contract_timeout:** soon"), E, "**contract_timeout:**"),
+    ("bad-value", plan(header="**Budget:** as little as possible\n"), E, "**Budget:** as little"),
+    ("bad-value", plan(header="**Budget:** 5k tokens, 6k tokens\n"), E, "**Budget:**"),
+    ("bad-value", plan(header="**Budget:** -5 tokens\n"), E, "**Budget:**"),
+    ("bad-value", plan(header="**Budget:**\n"), E, "**Budget:**"),
+    ("bad-value", _field("**estimate:** 5 minutes"), E, "**estimate:**"),
+    ("bad-value", _field("**estimate:** cheap"), E, "**estimate:**"),
+    ("bad-value", _field("**timeout:** 10"), E, "**timeout:**"),
+    ("bad-value", _field("**timeout:** 0 s"), E, "**timeout:**"),
+    ("bad-value", _field("**contract_timeout:** soon"), E, "**contract_timeout:**"),
     ("bad-expectation", _contract("exit_code = 0"), E, "exit_code = 0"),
     ("bad-expectation", _contract("exitcode == 0"), E, "exitcode == 0"),
     ("bad-expectation", _contract("exit code == 0"), E, "exit code == 0"),
@@ -49,15 +49,15 @@ CASES: list[tuple[str, str, Severity, str]] = [
     ("bad-expectation", _contract('stderr equals "a"'), E, "stderr equals"),
     ("bad-expectation", _contract('stdout matches "a"'), E, "stdout matches"),
     ("bad-expectation", _contract("tests == 3"), E, "tests == 3"),
-    ("bad-expectation", _contract(above="\nexit_code == 0"), E, "exit_code == 0"),
-    ("bad-expectation", _contract(above=" exit_code == 0"), E, "**contract:** exit_code == 0"),
+    ("stray-text", _contract(above="\nexit_code == 0"), W, "exit_code == 0"),
+    ("stray-text", _contract(above=" exit_code == 0"), W, "**contract:** exit_code == 0"),
     ("bad-frontmatter", "---\n- a\n---\n" + plan(), E, "- a"),
-    ("bad-on-fail", _field("**on_fail:** try again"), E, "**on_fail:**"),
-    ("bad-on-fail", _field("**on_fail:** retry(-1)"), E, "**on_fail:**"),
-    ("bad-on-fail", _field("**on_fail:** retry(9999)"), E, "**on_fail:**"),
-    ("bad-on-fail", _field("**on_fail:**"), E, "**on_fail:**"),
-    ("bad-on-fail", _field("**on_fail:** escalate, then abort"), E, "**on_fail:**"),
-    ("bad-subscription", _field("**subscriptions:**\n- src/a.py"), E, "- src/a.py"),
+    ("bad-value", _field("**on_fail:** try again"), E, "**on_fail:**"),
+    ("bad-value", _field("**on_fail:** retry(-1)"), E, "**on_fail:**"),
+    ("bad-value", _field("**on_fail:** retry(9999)"), E, "**on_fail:**"),
+    ("bad-value", _field("**on_fail:**"), E, "**on_fail:**"),
+    ("bad-value", _field("**on_fail:** escalate, then abort"), E, "**on_fail:**"),
+    ("bad-value", _field("**subscriptions:**\n- src/a.py"), E, "- src/a.py"),
     ("bad-value", _field("**network:** maybe"), E, "**network:**"),
     ("bad-value", _field("**env:** A=1"), E, "**env:**"),
     ("bad-value", _field("**effects:** internal"), E, "**effects:**"),
@@ -68,44 +68,35 @@ CASES: list[tuple[str, str, Severity, str]] = [
     ("bad-value", _field("**writes:**"), E, "**writes:**"),
     ("bad-value", _field("**protects:**"), E, "**protects:**"),
     ("bad-value", _field("**needs:**"), E, "**needs:**"),
-    ("contract-language", _contract(info="python"), W, "```python"),
     ("contract-without-fence", plan(step(contract="**contract:** true\n")), E, "**contract:**"),
     ("contract-without-fence", plan(step(contract="**contract:**\n\n    true\n")), E, "**contract"),
     ("contract-without-fence", _field("**for_each:** ls"), E, "**for_each:**"),
-    (
-        "contradicting-expectations",
-        _contract("exit_code == 0\nexit_code == 1"),
-        E,
-        "exit_code == 1",
-    ),
-    (
-        "contradicting-expectations",
-        _contract('stdout equals "a"\nstdout equals "b"'),
-        E,
-        'stdout equals "b"',
-    ),
-    (
-        "contradicting-expectations",
-        _contract('stdout contains "b"\nstdout equals "a"'),
-        E,
-        'stdout equals "a"',
-    ),
-    ("disguised-field", _field("**need\u200bs:** none"), E, "**need"),
-    ("disguised-heading", plan(after="\u200b### 2. Hidden\n"), W, "\u200b### 2."),
+    ("unknown-field", _field("**need\u200bs:** none"), E, "**need"),
+    ("not-a-step", plan(after="\u200b### 2. Hidden\n"), W, "\u200b### 2."),
     ("duplicate-field", _field("**target:** other"), E, "**target:** other"),
     ("duplicate-section", plan(after="## Steps\n\n" + step("2")), E, "## Steps"),
     ("duplicate-step-id", plan(step("1"), step("1", title="Again")), E, "### 1. Again"),
     ("duplicate-step-id", plan(step("3–5"), step("3-5", title="Again")), E, "### 3-5. Again"),
     ("duplicate-step-id", plan(step("1"), step("01", title="Again")), E, "### 01. Again"),
-    ("empty-contract", _contract(command="  \n"), E, "```shell"),
     ("empty-plan", "", E, ""),
     ("empty-plan", "\ufeff \r\n\n", E, " "),
+    ("bad-value", plan(header="**Budget:** 0 tokens\n"), E, "**Budget:**"),
+    ("bad-value", plan(header="**Budget:** $0\n"), E, "**Budget:**"),
+    ("expectation-always-holds", _contract("tests >= 0"), W, "tests >= 0"),
+    ("expectation-always-holds", _contract('stdout contains ""'), W, "stdout contains"),
+    ("expectation-always-holds", _contract('stderr contains ""'), W, "stderr contains"),
     ("field-not-read", _field("- **on_fail:** abort"), W, "- **on_fail:**"),
-    ("heading-inside-step", plan(step(contract="#### Check\n\n" + CONTRACT)), W, "#### Check"),
+    ("hidden-characters", _contract(command="test -f \u200bx\n"), E, "test -f"),
+    ("hidden-characters", _contract('stdout contains "o\u200bk"'), E, "stdout contains"),
+    ("hidden-characters", _field("**produces:** a\u200bb"), E, "**produces:**"),
+    ("hidden-characters", _field("**protects:** x, src/\ufe0fa.py"), E, "**protects:**"),
+    ("hidden-characters", _field("**writes:**\n- out\u180e/**"), E, "- out"),
+    ("hidden-characters", _field("**subscriptions:** file:src/\u2065a.py"), E, "**sub"),
+    ("hidden-characters", _field("**for_each:**\n```\nls \u200bsrc\n```"), E, "ls"),
+    ("hidden-characters", "---\ntouches: src/\u200b**\n---\n" + plan(), E, "touches:"),
     ("hidden-text", plan(step().replace("Do it.", "Do <!-- not --> it.")), W, "**task:**"),
     ("hidden-text", plan(header="**Context:** a\n\n<!-- b -->\n"), W, "**Context:**"),
     ("line-end", plan(step().replace("Do it.", "Do\rit.")), E, "Do\rit."),
-    ("line-end", plan() + "x\r", E, "x"),
     ("line-end", plan(step().replace("Do it.", "Do\0it.")), E, "Do\0it."),
     ("missing-contract", plan(step(contract="")), E, "### 1. Work"),
     ("missing-target", plan(step().replace("**target:** coder\n", "")), E, "### 1. Work"),
@@ -122,24 +113,27 @@ CASES: list[tuple[str, str, Severity, str]] = [
     ("not-a-step", plan(after="### ２. More\n"), E, "### ２. More"),
     ("not-a-step", plan(after=f"### More\n\n{_TASK}"), E, "### More"),
     ("not-a-step", plan(after="### Notes\n\ntext\n"), W, "### Notes"),
+    ("path-outside", _field("**produces:** /etc/passwd"), E, "**produces:**"),
+    ("path-outside", _field("**protects:** ../other/**"), E, "**protects:**"),
+    ("path-outside", _field("**writes:** a/../../b"), E, "**writes:**"),
+    ("path-outside", _field("**may_change:** ~/x"), E, "**may_change:**"),
+    ("path-outside", _field("**may_extend:** \\x"), E, "**may_extend:**"),
+    ("path-outside", _field("**touches:** ..\\x"), E, "**touches:**"),
+    ("path-outside", _field("**subscriptions:**\n- file:../x"), E, "- file:"),
+    ("path-outside", "---\ntouches: ../x\n---\n" + plan(), E, "touches:"),
     ("postcondition-not-numbered", plan(after="## Postconditions\n\n* x\n"), E, "* x"),
     ("postcondition-not-numbered", plan(after="## Postconditions\n\nx\n"), W, "x"),
-    ("postcondition-numbering", plan(after="## Postconditions\n\n3. x\n"), W, "3. x"),
     ("postcondition-without-contract", plan(after="## Postconditions\n\n1. x\n"), W, "1. x"),
     ("red-first-off-without-reason", _field("**red_first:** off"), W, "**red_first:**"),
     ("red-first-off-without-reason", _field("**red_first:** off ()"), W, "**red_first:**"),
-    ("section-not-read", plan(after="## Notes\n"), N, "## Notes"),
     ("several-contracts", _contract("\n```\ny\n```"), E, "```"),
-    ("several-marks", plan(step(title="✅❌ Work")), W, "### 1."),
-    ("step-outside-steps", plan(after="## Later\n\n### 2. More\n"), E, "### 2. More"),
-    ("step-outside-steps", "# P\n\n### 0. Early\n\n" + plan(), E, "### 0. Early"),
+    ("not-a-step", plan(after="## Later\n\n### 2. More\n"), E, "### 2. More"),
+    ("not-a-step", "# P\n\n### 0. Early\n\n" + plan(), E, "### 0. Early"),
     ("stray-text", _contract("It should pass."), W, "It should pass."),
     ("stray-text", _contract(above=" the tests pass"), W, "**contract:** the tests pass"),
     ("stray-text", plan(step().replace("**target", "Some words.\n\n**target")), W, "Some words."),
     ("stray-text", plan(step().replace("**target", "```\nx\n```\n**target")), W, "```"),
     ("stray-text", _field("**timeout:** 5 min\nor so"), W, "or so"),
-    ("stray-text", _field("**on_fail:** abort\n```\nx\n```"), W, "```"),
-    ("stray-text", _field("**for_each:**\n```\nls\n```\nall of them"), W, "all of them"),
     ("too-deep", plan(step().replace("Do it.", "> " * 21 + "x")), E, "> >"),
     ("unclosed-comment", plan(step().replace("Do it.", "<!-- Do it.")), E, "<!-- Do it."),
     ("unclosed-comment", plan(step().replace("Do it.", "<pre>\n\nx")), E, "<pre>"),
@@ -155,15 +149,11 @@ CASES: list[tuple[str, str, Severity, str]] = [
     ("unknown-field", plan(header="**target:** coder\n"), W, "**target:**"),
     ("unknown-field", _field("**context:** x"), W, "**context:**"),
     ("unknown-frontmatter-key", "---\nx: y\n---\n" + plan(), N, "x: y"),
-    ("unknown-mark", plan(step(title="☑ Work")), W, "### 1. ☑"),
-    ("unknown-mark", plan(step(title="✔️ Work")), W, "### 1. ✔"),
-    ("unknown-mark", plan(step(title="[x] Work")), W, "### 1. [x]"),
-    ("unknown-mark", plan(step(title="\u200b✅ Work")), W, "### 1."),
     ("unknown-need", _field("**needs:** 7"), E, "**needs:** 7"),
     ("unknown-need", _field("**needs:** 1-3"), E, "**needs:** 1-3"),
     ("unknown-status", "---\nstatus: ready\n---\n" + plan(), E, "status: ready"),
-    ("wrong-step-level", plan(after="#### 2. More\n"), W, "#### 2. More"),
-    ("wrong-step-level", plan(after="## 2. More\n"), E, "## 2. More"),
+    ("not-a-step", plan(after="#### 2. More\n"), W, "#### 2. More"),
+    ("not-a-step", plan(after="## 2. More\n"), E, "## 2. More"),
     ("too-many-findings", plan(*(step("1") for _ in range(MAX_FINDINGS + 5))), E, "### 1. Work"),
 ]
 
@@ -215,7 +205,7 @@ def test_a_finding_names_the_step_it_is_about() -> None:
 
 
 def test_findings_come_in_the_order_of_the_lines() -> None:
-    text = plan(step("1", contract=""), step("1"), header="**Budget:** ?\n", after="## Notes\n")
+    text = plan(step("1", contract=""), step("1"), header="**Budget:** ?\n", after="## Step\n")
     lines = [finding.line for finding in parse(text).findings]
     assert len(lines) == 4
     assert lines == sorted(lines)
@@ -225,14 +215,8 @@ def test_the_first_of_two_fields_counts_while_the_plan_is_broken_anyway() -> Non
     assert parse(_field("**target:** other")).plan.steps[0].target == "coder"
 
 
-def test_a_deeper_heading_ends_the_task_above_it() -> None:
-    text = plan(step().replace("Do it.", "Do it.\n\n#### Details\n\nMore."))
-    assert parse(text).plan.steps[0].task == "Do it."
-    assert codes(text) == ["heading-inside-step", "stray-text"]
-
-
 def test_long_values_are_cut_in_messages() -> None:
-    found = the_finding(_field("**on_fail:** " + "x" * 100_000), "bad-on-fail")
+    found = the_finding(_field("**on_fail:** " + "x" * 100_000), "bad-value")
     assert len(found.message) < 600
     assert len(found.text) <= 200
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from signoff.domain.plan import PlanStatus
+from signoff.planfile.outline import find_frontmatter, read_frontmatter
 from signoff.planfile.parse import parse
+from signoff.planfile.yamlblock import read_yaml
 from tests.planfile.writing import codes, plan, the_finding
 
 
@@ -128,13 +132,20 @@ def test_a_list_where_one_word_belongs_is_told_once_and_in_plain_words(block: st
     assert the_finding(_with(block), "bad-frontmatter").message.endswith("must be one plain value")
 
 
-def test_another_type_than_plan_is_pointed_out() -> None:
-    assert codes(_with("type: note\n")) == ["bad-value"]
-    assert the_finding(_with("type:\n"), "bad-value").message == "the type is empty"
-
-
 def test_line_numbers_hold_in_crlf_files_and_after_characters_that_yaml_takes_for_line_ends() -> (
     None
 ):
     text = _with('owner: "a\u2028b"\nstatus: nope\n').replace("\n", "\r\n")
     assert the_finding("\ufeff" + text, "unknown-status").line == 3
+
+
+_WORDS = st.from_regex(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+){0,2}", fullmatch=True)
+_NAMES = st.sampled_from(["status", "owner", "type", "touches", "x"])
+
+
+@given(st.lists(st.tuples(_NAMES, _WORDS | st.sampled_from(["null", "yes", "2 a"])), max_size=5))
+def test_plain_lines_are_read_as_the_library_reads_them(pairs: list[tuple[str, str]]) -> None:
+    lines = ["---", *(f"{name}:  {value} \r" for name, value in pairs), "---", ""]
+    end = find_frontmatter(lines)
+    inner = "\n".join(lines[1 : end - 1]) + "\n"
+    assert read_frontmatter(lines, end) == read_yaml(inner, len(lines[0]) + 1, end)

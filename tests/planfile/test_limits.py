@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.errors import PlanUnreadable
-from signoff.planfile.blocks import split_lines
-from signoff.planfile.decode import PlanLimits, decode
+from signoff.planfile.blocks import PlanLimits, decode, split_lines
 from signoff.planfile.parse import parse
 from signoff.planfile.scan import scan
 from tests.planfile.writing import plan, step

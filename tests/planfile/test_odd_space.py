@@ -11,7 +11,7 @@ from signoff.errors import PlanUnreadable
 from signoff.planfile.marks import mark_text
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify
-from signoff.planfile.verify.surroundings import Anywhere
+from signoff.planfile.verify.view import Anywhere
 from tests.planfile.writing import plan, step, the_finding
 
 ODD = "\u00a0\u2003\u3000\x0b\x0c\x85\u2028\u2029\u1680\u180e\u200b\ufeff\x1c\x1d\x1e\x1f \t"

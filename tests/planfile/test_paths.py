@@ -72,5 +72,5 @@ def test_a_path_that_leaves_the_workspace_in_the_end_is_still_an_error() -> None
 def test_the_second_of_two_steps_with_one_number_does_not_need_itself() -> None:
     text = plan(step("1"), step("2"), step("2"))
     assert "duplicate-step-id" in found_in(text)
-    assert "needs-itself" not in found_in(text)
-    assert "needs-itself" in found_in(plan(step("1"), step("2", extra="**needs:** 2\n")))
+    assert "needs-cycle" not in found_in(text)
+    assert "needs-cycle" in found_in(plan(step("1"), step("2", extra="**needs:** 2\n")))

@@ -200,7 +200,6 @@ def test_a_failure_policy_is_read(written: str, policy: OnFail) -> None:
         ("1,000,000 tokens, US$3", Budget(1_000_000, 3.0)),
         ("at most 90 s", Budget(wall_s=90.0)),
         ("2 hours 30 min", Budget(wall_s=9000.0)),
-        ("USD 0", Budget(usd=0.0)),
     ],
 )
 def test_a_budget_is_read(written: str, budget: Budget) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.domain.plan import Mark, PlanStatus
-from signoff.planfile.digest import file_digest, plan_digest
 from signoff.planfile.marks import mark_text
+from signoff.planfile.outline import file_digest, plan_digest
 from signoff.planfile.parse import parse
 from tests.planfile.writing import documents, plan, step
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from signoff.domain.observation import Observation
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Isolation, Observation
 from signoff.process.command import Command, Confinement
 from signoff.process.limits import Limits
 from signoff.process.runner import run

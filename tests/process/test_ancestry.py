@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from signoff.process.ancestry import ancestors, environment_has, identify, is_alive
 from signoff.process.runner import run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.command import Command
 from signoff.process.limits import Limits
 from signoff.process.runner import run

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process.environment import STANDARD_PATH, clean_environment, safe_search_path
+from signoff.process.environment import (
+    STANDARD_PATH,
+    activated_in,
+    clean_environment,
+    contract_search_path,
+    safe_search_path,
+)
 from signoff.process.runner import run
 
 from .commands import bash
@@ -165,3 +171,35 @@ def test_a_neighbour_with_a_similar_name_stays(tmp_path: Path) -> None:
     neighbour = tmp_path / "ws-tools"
     neighbour.mkdir()
     assert safe_search_path(str(neighbour), workspace) == str(neighbour)
+
+
+def test_activated_environments_of_the_workspace_stay_in_their_order(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    for place in (root / ".venv", root / ".direnv" / "python-3", elsewhere):
+        (place / "bin").mkdir(parents=True)
+        (place / "pyvenv.cfg").touch()
+    (root / "node_modules" / ".bin").mkdir(parents=True)
+    (root / "bin").mkdir()
+    (root / "pyvenv.cfg").touch()  # the workspace itself is no environment
+    (root / "linked").symlink_to(elsewhere)
+    named = ["node_modules/.bin", "bin", ".venv/bin", ".direnv/python-3/bin", "linked/bin", "gone"]
+    given = ":".join([*(f"{root}/{name}" for name in named), "/usr/bin", ".venv/bin"])
+    found = contract_search_path(given, root)
+    assert found.split(":") == [
+        f"{root}/node_modules/.bin",
+        f"{root}/.venv/bin",
+        f"{root}/.direnv/python-3/bin",
+        f"{elsewhere}/bin",
+        "/usr/bin",
+    ]
+    assert activated_in(found, root) == ("node_modules/.bin", ".venv/bin", ".direnv/python-3/bin")
+
+
+def test_an_activated_environment_alone_still_has_the_machine_behind_it(tmp_path: Path) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "pyvenv.cfg").touch()
+    found = contract_search_path(f"{tmp_path}/.venv/bin", tmp_path)
+    assert found.split(":") == [
+        f"{tmp_path}/.venv/bin",
+        *safe_search_path("", tmp_path).split(":"),
+    ]

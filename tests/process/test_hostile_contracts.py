@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Ending, Isolation
 from signoff.process.command import Command, Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import Limits

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from pathlib import Path
 
-from signoff.domain.observation import Ending
+from msgspec.structs import replace
+
+from signoff.domain.verdict import Ending
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 

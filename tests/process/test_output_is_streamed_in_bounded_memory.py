@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.command import StreamName, StreamRecord
 from signoff.process.limits import Limits
 from signoff.process.runner import run

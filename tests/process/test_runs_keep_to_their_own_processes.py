@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.runner import run
 
 from .commands import bash, exists, python, read_pid

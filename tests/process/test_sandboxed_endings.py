@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.limits import Limits
 from signoff.process.proctable import remembers_exits
 from signoff.process.runner import run

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
+import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 from signoff.process.command import Mount
 
 from .pens import SECRET, Pen
@@ -317,6 +321,10 @@ class TestBubblewrap:
         assert cell.with_rules(hidden=folders).bash("test -d ../many/299").exit_code == 0
 
 
+def _fences() -> set[int | None]:
+    return {t.ident for t in threading.enumerate() if t.name == "signoff-landlock"}
+
+
 class TestLandlock:
     """What Landlock cannot do is said, never silently left out."""
 
@@ -371,3 +379,65 @@ class TestLandlock:
 
     def test_the_python_of_the_tests_is_found(self, fence: Pen) -> None:
         assert fence.python("print(1)").stdout.head == b"1\n", sys.executable
+
+    def test_commands_confined_alike_are_started_by_one_thread(self, fence: Pen) -> None:
+        rules = fence.with_rules(hidden=())
+        first, threads = rules.bash('echo "$TMPDIR"').stdout.head, _fences()
+        assert {rules.bash('echo "$TMPDIR"').stdout.head for _ in range(3)} == {first}
+        assert _fences() <= threads
+
+    def test_a_folder_of_a_harness_that_was_killed_is_removed_by_the_next(
+        self, fence: Pen, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = fence.root / "tmp"
+        place.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(place))
+        code = (
+            "from signoff.process.leftovers import make_temporary_folder\n"
+            "folder, lock = make_temporary_folder()\n"
+            "print(folder.name, flush=True)\n"
+            "input()\n"
+        )
+        env = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": ":".join(sys.path)}
+        argv = (sys.executable, "-c", code)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(argv, env=env, stdin=pipe, stdout=pipe, text=True) as harness:
+            assert harness.stdout is not None
+            used = harness.stdout.readline().strip()
+            assert fence.with_rules(hidden=()).bash("true").exit_code == 0
+            assert used in _names(place), "while it lives, it is left alone"
+            harness.kill()
+        assert fence.bash("true").exit_code == 0
+        assert used not in _names(place)
+
+    def test_what_came_after_the_rules_were_made_can_be_read(self, fence: Pen) -> None:
+        fence.bash("true")
+        (fence.root / "new").write_text("new\n")
+        (fence.beside / "file").rename(fence.root / "moved")
+        assert fence.bash("cat ../new ../moved").stdout.head == b"new\nbystander\n"
+
+    def test_what_is_hidden_once_it_is_there_cannot_be_read(self, fence: Pen) -> None:
+        rules = fence.with_rules(hidden=(fence.home, fence.beside / "late"))
+        assert rules.bash("cat ../beside/file").exit_code == 0
+        (fence.beside / "late").write_text(SECRET)
+        seen = rules.bash("cat ../beside/file && cat ../beside/late")
+        assert (seen.exit_code, seen.stdout.head) == (1, b"bystander\n")
+
+    @pytest.mark.parametrize(
+        "leave",
+        [
+            "open(here + '/note', 'w')",
+            "open(above + '/note', 'w')",
+            "os.setxattr(above, 'user.note', b'x')",
+            "os.chmod(above, 0o711)",
+        ],
+    )
+    def test_no_command_leaves_a_note_for_the_next_one(self, leave: str, fence: Pen) -> None:
+        rules = fence.with_rules(hidden=())
+        start = "import os; here = os.environ['TMPDIR']; above = here + '/..'; "
+        look = (
+            "print(*(len(os.listdir(f)) for f in (here, above)), os.listxattr(above),"
+            " os.stat(above).st_mode)"
+        )
+        told = [rules.python(start + code) for code in (look, f"{leave}; {look}", look)]
+        assert told[0].stdout == told[2].stdout != told[1].stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.observation import Ending
+from signoff.domain.verdict import Ending
 
 from .commands import PYTHON, await_true
 from .pens import SECRET, Pen

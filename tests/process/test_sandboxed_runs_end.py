@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 import uuid
-from dataclasses import replace
 from pathlib import Path
 
-from signoff.domain.observation import Ending
+from msgspec.structs import replace
+
+from signoff.domain.verdict import Ending
 from signoff.process.leftovers import kill_marked
 from signoff.process.limits import Limits
 from signoff.process.runner import run

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import signoff
@@ -22,7 +23,7 @@ _STRANGER = 65_534
 
 _DRIVER = """
 import json, os, sys, tempfile
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/lib"]
 from pathlib import Path
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Command
@@ -72,10 +73,11 @@ def answers() -> Iterator[dict[str, Any]]:
     if os.geteuid() != 0:
         uid, python = os.geteuid(), sys.executable
     else:
-        uid, python = _STRANGER, _python_for(_STRANGER)
+        uid, python = _STRANGER, ""
     root = Path(tempfile.mkdtemp(prefix="signoff-stranger-"))
     try:
         _furnish(root, uid)
+        python = python or _python_for(uid, root)
         yield json.loads(_as_user(uid, [python, "-c", _DRIVER, _source(), str(root)]))
     finally:
         shutil.rmtree(root)
@@ -86,6 +88,8 @@ def _furnish(root: Path, uid: int) -> None:
         (root / folder).mkdir(parents=True)
     for name in ("ws/.git/config", "state/key", "beside/file", "beside/config"):
         (root / name).write_text(f"{name}\n")
+    # What the process room needs beside the standard library, where the user can read it.
+    shutil.copytree(Path(msgspec.__file__).parent, root / "lib" / "msgspec")
     if os.geteuid() == 0:
         for path in (root, *root.rglob("*")):
             os.chown(path, uid, uid)
@@ -95,10 +99,11 @@ def _source() -> str:
     return str(Path(signoff.__file__).parents[1])
 
 
-def _python_for(uid: int) -> str:
+def _python_for(uid: int, root: Path) -> str:
     """An interpreter that the user can start and that can import the package."""
     for python in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")):
-        code = f"import sys; sys.path.insert(0, {_source()!r}); import signoff.process"
+        places = [_source(), str(root / "lib")]
+        code = f"import sys; sys.path[:0] = {places!r}; import signoff.process.command"
         try:
             if python is not None:
                 _as_user(uid, [python, "-c", code])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.findings import SyntaxProblem
-from signoff.process.syntax import syntax_problems
+from signoff.process.shell import syntax_problems
 
 
 def test_each_text_gets_its_own_answer() -> None:

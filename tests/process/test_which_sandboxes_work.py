@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
+from signoff.domain.verdict import Ending, Isolation
+from signoff.process import namespaces
 from signoff.process.command import Confinement
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
@@ -90,3 +91,10 @@ def _lines(pen: Pen, code: str) -> list[str]:
     seen = pen.with_rules(readable=(pen.root, *map(Path, sys.path))).python(code, paths)
     assert seen.exit_code == 0, seen.stderr.kept
     return seen.stdout.kept.decode().splitlines()
+
+
+def test_who_makes_namespaces_needs_nothing_but_the_standard_library() -> None:
+    # An interpreter of its own makes them, without site-packages: else the sandbox is not there.
+    source = Path(namespaces.__file__).parents[2]
+    script = f"import sys; sys.path.insert(0, {str(source)!r}); import signoff.process.namespaces"
+    subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True, timeout=60)

@@ -13,8 +13,6 @@ from signoff.errors import ConfigInvalid
 from signoff.places import LARGEST_FILE, user_file
 from signoff.settings.loading import (
     Policy,
-    Role,
-    RoleKind,
     Settings,
     Setup,
     load_settings,
@@ -22,6 +20,7 @@ from signoff.settings.loading import (
     says_the_same,
     settings_from_pin,
 )
+from signoff.settings.roles import Role, RoleKind
 
 Load = Callable[..., Settings]
 
@@ -99,7 +98,7 @@ def test_what_could_loosen_a_check_is_refused_in_the_repository(load: Load, line
     with pytest.raises(ConfigInvalid) as caught:
         load(line)
     key = line.split(" ", 1)[0]
-    assert f"unknown key `{key}`" in caught.value.message
+    assert f"`{key}`, which belongs in the user's file" in caught.value.message
     assert "signoff.toml" in caught.value.message
 
 

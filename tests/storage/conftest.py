@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from signoff.storage.database import open_database
 from signoff.storage.engine import Database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 
 

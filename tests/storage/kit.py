@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import sqlite_path
+from signoff.storage.home import sqlite_path
 from signoff.storage.records import Holder
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"

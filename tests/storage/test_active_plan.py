@@ -15,11 +15,16 @@ from hypothesis import strategies as st
 import signoff
 from signoff.domain.names import name_of_file, plan_file, plan_slug
 from signoff.errors import ActivePlanError, NoVault, PlanNameInvalid, PlanNotFound, StorageFailed
-from signoff.storage.active import ActivePlan, Source, list_plan_files, resolve_active_plan
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.active import (
+    ActivePlan,
+    Source,
+    find_vault,
+    list_plan_files,
+    resolve_active_plan,
+)
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.identity import bind_worktree, plan_identity, unbind_worktree
 from signoff.storage.ledger import Ledger
-from signoff.storage.location import find_vault
 
 
 @dataclass

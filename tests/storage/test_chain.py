@@ -9,7 +9,7 @@ import pytest
 
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
 from signoff.errors import LedgerBroken
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 from tests.storage.kit import done, note, run_sql, verdict
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.errors import Held
 from signoff.storage.claims import Offer, claim_first, give_back_claim, renew_claim
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.leases import acquire_lease
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder
@@ -31,7 +31,7 @@ from tests.storage.leaseholders import (
 CLAIM_ONE = """
 import json, sys
 from signoff.storage.claims import Offer, claim_first
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder
 url, offers, number = sys.argv[1:]

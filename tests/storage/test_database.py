@@ -14,15 +14,14 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid, HomeUnsafe, SchemaTooNew, StorageFailed
-from signoff.storage.database import open_database, sqlite_path, sqlite_url
 from signoff.storage.engine import VERSION
-from signoff.storage.home import Home
+from signoff.storage.home import Home, open_database, sqlite_path, sqlite_url
 from signoff.storage.ledger import Ledger
 from tests.storage.kit import HOLDER, WAIT_S, note, run_sql, verdict, worker
 
 READ = """
 import sys
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1], read_only=True))
 print(ledger.head("p")[0], ledger.check_chain("p").holds, len(ledger.plans()))
@@ -32,7 +31,7 @@ WRITE = """
 import sys
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import StorageFailed
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 try:
     Ledger(open_database(sys.argv[1])).append("p", [Draft(Kind.AUDITED, {})])
@@ -230,7 +229,7 @@ def test_a_lost_connection_is_an_error_once_and_then_replaced(postgres_url: str)
 def test_sqlite_needs_no_other_driver(tmp_path: Path) -> None:
     code = """
 import sys
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 open_database(sys.argv[1]).close()
 print({"psycopg", "platformdirs", "sqlalchemy", "dbos"} & set(sys.modules))
 """
@@ -274,7 +273,8 @@ def read_only_home() -> Iterator[Home]:
 
 def as_somebody_without_rights(code: str, url: str) -> str:
     """Run `code` as a user for whom modes count; root is above them."""
-    drop = "import os, signoff.storage.sqlite\nif os.geteuid() == 0: os.setuid(65534)\n"
+    load = "import os, signoff.storage.ledger, signoff.storage.sqlite\n"
+    drop = load + "if os.geteuid() == 0: os.setuid(65534)\n"
     text, _ = worker(drop + code, url, stderr=subprocess.STDOUT).communicate(timeout=WAIT_S)
     return text
 

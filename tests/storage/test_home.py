@@ -10,9 +10,7 @@ import pytest
 
 from signoff.errors import HomeUnsafe, StorageFailed
 from signoff.places import resolve_home
-from signoff.storage.database import open_database
-from signoff.storage.home import Home
-from signoff.storage.locks import hold
+from signoff.storage.home import Home, hold, open_database
 from tests.storage.kit import HOLDER
 
 
@@ -65,7 +63,7 @@ def test_a_home_of_somebody_else_that_others_can_write_is_refused(tmp_path: Path
     path = Home(tmp_path / "h").path
     os.chown(path, 12345, 12345)
     path.chmod(0o770)
-    with pytest.raises(HomeUnsafe, match="others than you can write"):
+    with pytest.raises(HomeUnsafe, match="other users can write"):
         Home(path)
 
 

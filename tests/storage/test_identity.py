@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.storage.identity import plan_identity
-from signoff.workspace.repository import Repository, find_repository
+from signoff.workspace.folders import Repository, find_repository
 
 
 def git(folder: Path, *arguments: str) -> None:

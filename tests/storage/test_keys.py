@@ -71,7 +71,7 @@ def test_the_id_is_the_sha256_of_the_public_keys_der_form(tmp_path: Path) -> Non
 def test_a_key_that_others_can_reach_is_refused(tmp_path: Path, mode: int) -> None:
     signing_key(tmp_path)
     key_file(tmp_path).chmod(mode)
-    with pytest.raises(KeyUnusable, match="others than you can read"):
+    with pytest.raises(KeyUnusable, match="other users can read"):
         signing_key(tmp_path)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from signoff.errors import Fenced, Held, Interrupted
 from signoff.storage.claims import Offer, claim_first, find_tenancy, plan_resource
-from signoff.storage.database import open_database
 from signoff.storage.engine import Database
+from signoff.storage.home import open_database
 from signoff.storage.leases import acquire_lease, home_identity, is_gone, leased
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder

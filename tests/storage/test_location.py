@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid, VaultClash
+from signoff.storage.active import VaultPlace, find_vault
 from signoff.storage.identity import own_shared_vault, own_vault, plan_identity
-from signoff.storage.location import VaultPlace, find_vault
 from tests.storage.test_active_plan import git
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.errors import Held, HomeUnsafe, StorageFailed
-from signoff.storage.locks import hold
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
 from tests.storage.kit import HOLDER, WAIT_S, worker
 
 HOLD_AND_WAIT = """
 import sys
 from pathlib import Path
-from signoff.storage.locks import hold
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
 with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
     print("held", flush=True)
@@ -28,7 +28,7 @@ with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
 HOLD_AND_LEAVE_A_CHILD = """
 import os, subprocess, sys
 from pathlib import Path
-from signoff.storage.locks import hold
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
 with hold(Path(sys.argv[1]), sys.argv[2], Holder.current("the-plan")):
     child = subprocess.Popen(["sleep", "600"], close_fds=False, start_new_session=True,

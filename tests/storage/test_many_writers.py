@@ -6,15 +6,15 @@ import random
 
 import pytest
 
-from signoff.storage.database import open_database
 from signoff.storage.engine import VERSION
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 from tests.storage.kit import WAIT_S, note, outputs, worker, workers
 
 APPEND_FIFTY = """
 import sys
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 for i in range(50):
@@ -26,7 +26,7 @@ ACCEPT_TEN = """
 import sys
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import AlreadyAccepted
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 for step in map(str, range(10)):
@@ -40,7 +40,7 @@ for step in map(str, range(10)):
 APPEND_FOR_EVER = """
 import sys
 from signoff.domain.ledger import Draft, Kind
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 from signoff.storage.ledger import Ledger
 ledger = Ledger(open_database(sys.argv[1]))
 while True:
@@ -50,7 +50,7 @@ while True:
 
 OPEN = """
 import sys
-from signoff.storage.database import open_database
+from signoff.storage.home import open_database
 print(open_database(sys.argv[1]).schema_version())
 """
 

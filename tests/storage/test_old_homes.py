@@ -8,7 +8,7 @@ import pytest
 
 from signoff.domain.digests import digest_bytes
 from signoff.errors import SchemaTooNew
-from signoff.storage.chain import check_rows
+from signoff.storage.records import check_rows
 from signoff.verification.pins import PIN_FORMAT, Pins
 from tests.fixtures.old import HERE, plain, read_case, row_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from signoff.storage.engine import Database
 from signoff.storage.ledger import Ledger

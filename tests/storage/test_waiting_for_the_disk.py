@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 
 SYNCS_EVERY_COMMIT = [(2,)]
 SYNCS_NO_COMMIT = [(1,)]

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import Phase, Reason, Verdict
+from signoff.domain.verdict import Ending, Phase, Reason, Verdict
 from signoff.domain.verdict import Result as Judging
 from signoff.gate.task import Task
 from signoff.process.command import Command
@@ -19,12 +18,11 @@ from signoff.process.environment import STANDARD_PATH, clean_environment
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool, shell_command
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
-from signoff.toolbatch.calls import Call, CallResult, ResultKind, propose
+from signoff.toolbatch.calls import Call, CallResult, Event, ResultKind, Stream, propose
 from signoff.toolbatch.deriving import CheckSources
 from signoff.toolbatch.disk import WorkspaceFolder
-from signoff.toolbatch.events import Event, Stream
 from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import BatchResult
@@ -174,7 +172,7 @@ class Scene:
         self.root = folder / "work"
         self.root.mkdir(parents=True, exist_ok=True)
         self.tools = Tools(self.root)
-        self.disk = WorkspaceFolder(self.root, self._content)
+        self.disk = WorkspaceFolder(self.root)
         self.events: list[Event] = []
         self.judge = Says()
         self.keep = rollbacks_of(folder) if snapshots else None

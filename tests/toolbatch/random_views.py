@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
-from signoff.domain.task import Artifact
+from msgspec.structs import replace
+
+from signoff.domain.session import Artifact
 from signoff.gate.task import Item, Round, RoundStatus, Task
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, CallResult, NextAction, ResultKind
 from signoff.toolbatch.view import CallView, Counts, RepairFocus, RepairTarget, Target
@@ -39,11 +40,9 @@ def some_view(random: Random) -> CallView:
         completed_now=random.choice((None, *task.items)),
         next_target=_target(missing[0]) if missing else None,
         repair=repair,
-        facts=_texts(random),
-        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(8))),
+        counts=Counts(*(random.choice((0, 0, 1, 2, 9)) for _ in range(6))),
         failed_edit=random.choice(("", "", outcome.call.target)),
         open_steps=random.choice((0, 0, 0, 2)),
-        lasting=random.choice((None, NextAction("write", PLANNED[1]))),
         tools=random.choice((TOOLS, TOOLS, TOOLS - {"write"}, TOOLS - {"edit"}, frozenset())),
     )
 
@@ -65,7 +64,7 @@ def _outcome(random: Random) -> CallResult:
         return executed(of, ok=random.random() < 0.7)
     if kind is ResultKind.BLOCKED:
         instead = NextAction(random.choice(("write", "read", "gone")), random.choice(PATHS))
-        rule = random.choice(("", "shell_rewrite", "out_of_scope", "expanding"))
+        rule = random.choice(("", "shell_rewrite", "out_of_scope"))
         return replace(blocked(of, random.choice((None, instead))), rule=rule)
     return replace(duplicate(of), kind=kind)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from signoff.domain.task import Artifact
+from msgspec.structs import replace
+
+from signoff.domain.session import Artifact
 from signoff.gate.task import Item, Round, RoundStatus, Task
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
@@ -17,7 +18,7 @@ from signoff.toolbatch.calls import (
     ResultKind,
     ToolShape,
 )
-from signoff.toolbatch.episodes import Category
+from signoff.toolbatch.recovery import Category
 from signoff.toolbatch.view import CallView, Counts, RepairFocus, RepairTarget, Target
 
 TOOLS = frozenset(STANDARD_SHAPES)

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import Call, CallResult, ResultKind
-from signoff.toolbatch.events import (
+from signoff.toolbatch.calls import (
+    ANSWER,
+    Call,
+    CallResult,
+    NextAction,
     Responded,
+    ResultKind,
     Steered,
-    TimelineNoted,
     ToolResulted,
 )
 from signoff.toolbatch.pipeline import NOT_FINISHED, BatchEnding
@@ -94,7 +97,6 @@ def test_three_errors_in_a_row_end_the_turn_also_across_batches(tmp_path: Path) 
     assert result.results[1].text.startswith("not made: ")
     assert not (scene.root / "late.txt").exists()
     assert scene.seen(Responded) == [Responded(result.response, failed=True)]
-    assert scene.seen(TimelineNoted)[-1].reason == "halted"
 
 
 def test_looks_that_were_proposed_together_fail_as_one(tmp_path: Path) -> None:
@@ -190,35 +192,17 @@ def test_interrupted_beside_each_other_no_look_goes_on_behind_the_back(tmp_path:
     assert ended == ["b.txt"]
 
 
-def test_the_last_planned_file_read_again_and_again_is_handed_over(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, TWO_PAGES)
-    scene.one("write", path="site/one.html", content="<p>1")
-    scene.one("write", path="site/two.html", content="<p>2")
-    endings = [
-        scene.play((tool, given)).ending
-        for tool, given in (
-            ("read", {"path": "site/one.html"}),
-            ("glob", {"pattern": "site/*"}),
-            ("read", {"path": "site/two.html"}),
-            ("read", {"path": "site/one.html"}),
-        )
-    ]
-    assert endings == [*[BatchEnding.CONTINUE] * 3, BatchEnding.VERIFY]
-
-
-def test_a_question_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "Create `one.md`.")
+def test_when_everything_is_built_looks_questions_and_lists_are_told_to_answer(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path, "Create `one.md`.", limits=BatchLimits(looks=2))
     scene.one("write", path="one.md", content="# one")
-    result = scene.play(("ask_user", {"question": "is this fine?"}))
-    assert result.ending is BatchEnding.VERIFY
-    assert result.results[0].kind is ResultKind.BLOCKED
-
-
-def test_a_list_alone_when_everything_is_built_is_handed_over(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "Create `one.md`.")
-    scene.one("write", path="one.md", content="# one")
-    result = scene.play(("todo", {"items": [{"text": "write one.md", "done": True}]}))
-    assert result.ending is BatchEnding.VERIFY
+    asked = scene.play(("ask_user", {"question": "is this fine?"})).results[0]
+    assert asked.kind is ResultKind.BLOCKED and asked.next_action == NextAction(ANSWER)
+    listed = scene.play(("todo", {"items": [{"text": "write one.md", "done": True}]}))
+    assert listed.steering is not None and listed.steering.next_action == NextAction(ANSWER)
+    looked = [scene.play(("glob", {"pattern": "*"})) for _ in range(2)][-1]
+    assert looked.steering is not None and looked.steering.next_action == NextAction(ANSWER)
 
 
 def test_files_that_were_there_before_are_nothing_to_hand_over(tmp_path: Path) -> None:
@@ -272,14 +256,11 @@ def test_without_steering_calls_are_made_and_nothing_is_said(tmp_path: Path) -> 
     assert scene.runner.answer("done").ending is BatchEnding.CONTINUE
 
 
-def test_the_same_blocked_call_is_told_plainer_and_then_stops(tmp_path: Path) -> None:
+def test_the_same_blocked_call_again_and_again_stops_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("a.txt", "one")
     results = [scene.play(("bash", {"command": "sed -i s/a/b/ a.txt"})) for _ in range(4)]
     assert [result.ending for result in results] == [*[BatchEnding.CONTINUE] * 3, BatchEnding.HALT]
-    texts = [result.results[0].text for result in results]
-    assert "for the 2. time" in texts[1]
-    assert len(set(texts)) == 4
     assert "blocked again and again" in results[3].response
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.agent import BATCH_LIMITS, BatchPolicy
-from signoff.settings.loading import Settings, load_settings
+from signoff.settings.loading import BATCH_LIMITS, BatchPolicy, Settings, load_settings
 from signoff.toolbatch.view import BatchLimits
 
 
@@ -20,7 +19,8 @@ def loaded(folder: Path, own: str = "", shared: str = "") -> Settings:
 
 
 def test_the_limits_of_the_settings_are_those_of_the_runtime() -> None:
-    assert {name: usual for name, (usual, _, _) in BATCH_LIMITS.items()} == asdict(BatchLimits())
+    usual = {name: usual for name, (usual, _, _) in BATCH_LIMITS.items()}
+    assert usual == to_builtins(BatchLimits())
     assert all(least <= usual <= most for usual, least, most in BATCH_LIMITS.values())
 
 
@@ -38,7 +38,7 @@ def test_steering_is_on_unless_the_user_says_otherwise(tmp_path: Path) -> None:
         "[agent.limits]\nerrors = 0\n",
         "[agent.limits]\nerrors = 1.5\n",
         "[agent.limits]\nerrors = true\n",
-        "[agent.limits]\nlate_share = 2\n",
+        "[agent.limits]\nlooks = 2000\n",
         "[agent.limits]\nnothing = 1\n",
         "[agent]\nlimits = 3\n",
         "[agent]\nconfidence = 2\n",

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.task import ProjectCheck, TaskBasis
+from signoff.domain.facts import read_fact
+from signoff.domain.session import ProjectCheck, TaskBasis
 from signoff.toolbatch.deriving import Check, CheckSource, Derived, derive, project_checks
 
 TOUCHED = ("calc.py", "a.ts", "lib.rs", "main.go", "x.c")
@@ -130,7 +131,7 @@ def test_what_the_work_began_with_survives_being_stored(tmp_path: Path) -> None:
     began = project_checks(tmp_path)
     assert [check.proves for check in began] == [True, False]
     basis = TaskBasis(("a",), ("1",), began, ("make",))
-    assert TaskBasis.from_data(json.loads(json.dumps(basis.to_data()))) == basis
+    assert read_fact(TaskBasis, json.loads(json.dumps(basis.to_data()))) == basis
 
 
 def test_a_command_that_never_proved_is_shaken_when_it_is_made_unable_to_fail(

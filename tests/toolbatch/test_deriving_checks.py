@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from signoff.domain.task import Artifact, TaskBasis
+from signoff.domain.session import Artifact, TaskBasis
 from signoff.toolbatch.deriving import (
     LONGEST_COMMAND,
     MOST_COMMANDS,

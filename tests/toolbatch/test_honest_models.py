@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from signoff.toolbatch.calls import ANSWER, NextAction, ResultKind
-from signoff.toolbatch.episodes import Category
-from signoff.toolbatch.events import Steered
+from signoff.toolbatch.calls import ANSWER, NextAction, ResultKind, Steered
 from signoff.toolbatch.looking import QUIET
 from signoff.toolbatch.pipeline import BatchEnding
 from tests.toolbatch.batch_kit import Scene
@@ -64,34 +62,13 @@ def test_what_a_program_prints_is_not_taken_for_a_failure_of_the_call(
 ) -> None:
     scene = Scene(tmp_path)
     outcome = scene.one("bash", command=f'echo "{said}"; exit 1')
-    assert outcome.category == "" and len(scene.runner.episodes) == 0
+    assert outcome.category == ""
 
 
 def test_what_a_test_prints_has_no_category_at_all(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("test_a.py", "import no_such_module_at_all\n")
     assert scene.one("bash", command="python3 test_a.py").category == ""
-
-
-@pytest.mark.parametrize(
-    ("command", "category", "named"),
-    [
-        ("nosuchcmd --x", Category.MISSING_COMMAND, "`nosuchcmd` is not installed"),
-        ("python3 app.py", Category.MISSING_MODULE, "`requestsx` cannot be imported"),
-        ("python3 bad.py", Category.SYNTAX, "`bad.py` does not parse"),
-        ("cat confg.py", Category.NOT_FOUND, "near it: `config.py`"),
-    ],
-)
-def test_a_follow_up_names_what_is_wrong(
-    tmp_path: Path, command: str, category: Category, named: str
-) -> None:
-    scene = Scene(tmp_path)
-    scene.put("app.py", "import requestsx\n")
-    scene.put("bad.py", "def (\n")
-    scene.put("config.py", "x = 1\n")
-    outcome = scene.one("bash", command=command)
-    assert outcome.category == category
-    assert named in outcome.text
 
 
 def test_a_file_of_that_name_in_another_folder_is_offered(tmp_path: Path) -> None:
@@ -138,7 +115,7 @@ def broken(scene: Scene, *found: tuple[str, str]) -> None:
     scene.runner.judge()
 
 
-def test_in_a_repair_everything_may_be_read_and_what_the_finding_names_changed(
+def test_in_a_repair_everything_may_be_read_and_what_is_sent_twice_changed(
     tmp_path: Path,
 ) -> None:
     scene = Scene(tmp_path, "Create `feature.py`.")
@@ -149,21 +126,10 @@ def test_in_a_repair_everything_may_be_read_and_what_the_finding_names_changed(
     broken(scene, ("pytest -q", "tests/test_feature.py:3: AssertionError"))
     for path in ("helper.py", "tests/test_feature.py", "other.py"):
         assert scene.one("read", path=path).kind is ResultKind.EXECUTED
-    assert scene.one("edit", path="helper.py", old="- 1", new="+ 1").ok, "feature.py imports it"
     assert scene.one("write", path="other.py", content="x = 1\n").rule == "out_of_scope"
-
-
-def test_what_a_person_named_is_in_scope_now_and_later(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "Create `one.md`.")
-    scene.put("far.txt", "a\n")
-    scene.one("write", path="one.md", content="# one\n")
-    scene.looker.widen(["./far.txt", "/etc/passwd", "../up.txt"])
-    broken(scene, ("one.md", "thin"))
-    assert scene.one("write", path="far.txt", content="b\n").ok
-    broken(scene, ("one.md", "thin"))
-    assert scene.one("write", path="far.txt", content="c\n").ok
-    assert scene.looker.repair is not None
-    assert not any(p.startswith(("/", "..")) for p in scene.looker.repair.allowed)
+    held = scene.one("edit", path="helper.py", old="- 1", new="+ 1")
+    assert held.rule == "out_of_scope" and "send it again" in held.text
+    assert scene.one("edit", path="helper.py", old="x - 1", new="x + 1").ok, "the fault lies there"
 
 
 def test_a_repair_ends_when_no_round_is_left(tmp_path: Path) -> None:
@@ -190,13 +156,14 @@ def test_a_repair_is_judged_on_the_answer_and_not_on_the_first_look_after_it(
     assert scene.runner.answer("Repaired.").ending is BatchEnding.VERIFY
 
 
-def test_a_model_that_circles_after_a_repair_is_judged(tmp_path: Path) -> None:
+def test_a_model_that_circles_after_a_repair_is_told_to_answer(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
     scene.one("write", path="one.md", content="# one\n")
     broken(scene, ("one.md", "thin"))
     scene.one("write", path="one.md", content="# one, and more of it\n")
-    endings = [scene.play(("read", {"path": "one.md"})).ending for _ in range(3)]
-    assert endings[-1] is BatchEnding.VERIFY
+    for _ in range(10):
+        scene.one("read", path="one.md")
+    assert told(scene)[-1].next_action == NextAction(ANSWER)
 
 
 def test_nothing_is_said_where_no_step_is_known(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from signoff.domain.plan import Contract
-from signoff.domain.task import ROUND_BUDGET
+from signoff.domain.session import ROUND_BUDGET
 from signoff.domain.verdict import Verdict
 from signoff.gate.gate import evaluate
 from signoff.gate.task import Round, RoundStatus

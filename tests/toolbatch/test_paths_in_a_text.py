@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.task import MOST_PARTS, Artifact
+from signoff.domain.session import MOST_PARTS, Artifact
 from signoff.toolbatch.paths import (
     MOST_ENTRIES,
     artifact_of,

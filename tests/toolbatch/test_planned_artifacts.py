@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.task import Artifact
+from signoff.domain.session import Artifact
 from signoff.toolbatch.artifacts import (
     existence_command,
     is_summary,

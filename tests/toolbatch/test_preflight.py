@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.toolbatch.calls import ANSWER, NextAction, ResultKind
 from signoff.toolbatch.preflight import PREFLIGHT, decide
@@ -32,7 +32,6 @@ def test_the_table_is_in_its_order_and_every_rule_says_what_it_is_about() -> Non
         ("write", {"content": "x"}, "`path`"),
         ("edit", {"path": "a.txt", "new": "x"}, "`old`"),
         ("edit", {"path": "a.txt", "old": "x"}, "`new`"),
-        ("patch", {}, "`diff`"),
         ("bash", {"command": ""}, "`command`"),
     ],
 )
@@ -73,7 +72,6 @@ def test_what_may_be_empty_is_let_through(
         ("sed -i s/a/b/ a.html", "edit"),
         ("perl -pi -e 's/a/b/' a.html", "edit"),
         ("cat > a.html <<'X'\nhi\nX", "write"),
-        ("echo '<p>' | tee a.html", "write"),
         ("bash -c 'echo hi > a.html'", "write"),
     ],
 )
@@ -105,47 +103,6 @@ def test_other_uses_of_the_shell_are_let_through(tmp_path: Path, command: str) -
     assert scene.one("bash", command=command).kind is ResultKind.EXECUTED
 
 
-def test_a_text_that_comes_in_a_fence_is_written_without_it_and_the_model_is_told(
-    tmp_path: Path,
-) -> None:
-    scene = Scene(tmp_path)
-    outcome = scene.one("write", path="a.py", content="```python\nprint(1)\n```\n")
-    assert (outcome.kind, outcome.rule) == (ResultKind.EXECUTED, "fenced_text")
-    assert "fence" in outcome.text and scene.text("a.py") == "print(1)\n"
-
-
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("a.md", "```python\nprint(1)\n```\n"),
-        ("a.py", '"""\n```\nx\n```\n"""\n'),
-        ("a.py", "```python\na\n```\nand\n```python\nb\n```\n"),
-        ("a.py", "print('```')\n"),
-    ],
-)
-def test_a_fence_that_belongs_to_a_file_stays(tmp_path: Path, path: str, content: str) -> None:
-    scene = Scene(tmp_path)
-    scene.one("write", path=path, content=content)
-    assert scene.text(path) == content
-
-
-def test_reference_material_may_be_read_late_and_the_model_is_told_what_is_open(
-    tmp_path: Path,
-) -> None:
-    scene = Scene(tmp_path, CHAPTERS)
-    for name in ("index", "ch1", "ch2"):
-        scene.one("write", path=f"book/{name}.html", content=f"<p>{name}")
-    told = []
-    for number in range(6):
-        scene.put(f"ref/{number}.html", str(number))
-        result = scene.play(("read", {"path": f"ref/{number}.html"}))
-        assert result.results[0].ok
-        told.append(result.steering)
-    assert [said.rule for said in told if said is not None] == ["late_drift"]
-    assert told[3] is not None
-    assert told[3].next_action == NextAction("write", "book/ch3.html")
-
-
 def test_early_on_reference_material_may_be_read(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHAPTERS)
     for number in range(6):
@@ -153,38 +110,10 @@ def test_early_on_reference_material_may_be_read(tmp_path: Path) -> None:
         assert scene.one("read", path=f"ref/{number}.html").rule == ""
 
 
-def test_one_more_file_beside_a_declared_set_is_declared_first(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHAPTERS)
-    scene.one("write", path="book/index.html", content="<a href=ch1.html>1</a>")
-    outcome = scene.one("write", path="book/ch4.html", content="<p>4")
-    assert outcome.rule == "expanding"
-    assert "`book/index.html`" in outcome.text
-    assert outcome.next_action is not None
-    assert outcome.next_action.target in {f"book/ch{n}.html" for n in (1, 2, 3)}
-    scene.one("write", path="book/index.html", content="<a href=ch4.html>4</a>")
-    assert scene.one("write", path="book/ch4.html", content="<p>4").ok
-
-
 def test_code_grows_helpers_where_it_likes(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `pkg/a.py`, `pkg/b.py`, `tests/test_a.py`, `tests/test_b.py`.")
     for path in ("pkg/__init__.py", "pkg/helpers.py", "tests/conftest.py", "tests/test_c.py"):
         assert scene.one("write", path=path, content="x = 1\n").rule == ""
-
-
-def test_what_is_hardly_alike_is_not_called_the_nearest(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHAPTERS)
-    outcome = scene.one("write", path="book/appendix.html", content="<p>x")
-    assert outcome.rule == "expanding" and "nearest" not in outcome.text
-
-
-def test_a_planned_page_that_is_made_is_not_emptied_by_mistake(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, CHAPTERS)
-    scene.put("notes.txt", "old\n")
-    assert scene.one("write", path="notes.txt", content="").ok, "what is nobody's plan may be"
-    scene.one("write", path="book/ch1.html", content="<p>1")
-    outcome = scene.one("write", path="book/ch1.html", content="")
-    assert outcome.kind is ResultKind.BLOCKED and not outcome.is_error
-    assert scene.text("book/ch1.html") == "<p>1"
 
 
 def test_files_of_another_kind_or_place_are_nobodys_business(tmp_path: Path) -> None:
@@ -256,9 +185,8 @@ def test_every_decision_names_an_action_that_can_be_taken() -> None:
             continue
         name, decision = found
         spoken.add(name)
-        assert decision.arguments is None
         action = decision.next_action
-        assert action is None or action.tool in view.actions
+        assert action is None or action.tool in view.tools | {ANSWER}
         assert 0 < len(decision.text) < 1_000
     assert spoken >= {"missing_payload", "out_of_scope", "duplicate_mutation", "late_question"}
 

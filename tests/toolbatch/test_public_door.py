@@ -18,13 +18,13 @@ def example_of_the_module() -> str:
     )
 
 
-def test_the_example_of_the_module_tells_that_its_file_was_written(tmp_path: Path) -> None:
+def test_the_example_of_the_module_is_told_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     more = f"{example_of_the_module()}\nprint(result.steering.text)\n"
     done = subprocess.run(
         [sys.executable, "-c", more], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert "`a.md` was written" in done.stdout and "removed" not in done.stdout
+    assert "1 of 2 planned are not made yet: `b.md`" in done.stdout
 
 
 def test_the_example_of_the_module_does_what_it_says(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.task import TaskBasis
+from signoff.domain.session import TaskBasis
 from signoff.toolbatch.deriving import CheckSource, Derived, derive
 
 NPM, MAKE = "npm run --silent test", "make --always-make test"
@@ -60,22 +60,25 @@ HONEST_MAKE = {
     "variable of variables": "A = $(B)\nB = pytest\ntest:\n\t$(A)\n",
     "make in make": "test:\n\t$(MAKE) unit\nunit:\n\tpytest\n",
     "continued": "test:\n\tcd . && \\\n\t  pytest -q\n",
+    "says why and fails": "test:\n\tpytest || (echo broken; exit 1)\n",
+    "comment": "# tests\ntest: # run them\n\tpytest # all\n",
+    "wrapped": "test:\n\tenv CI=1 timeout 60 pytest\n",
+    "order only": "test: | unit\nunit:\n\tpytest\n",
+    "shell of its own": "test:\n\tbash -c 'pytest -q'\n",
+    "name in a variable": "T = test\nU = unit\n$(T): $(U)\n$(U):\n\tpytest\n",
+    "pattern elsewhere": "%.o: %.c\n\tcc -c $<\ntest:\n\tpytest\n",
+}
+# More than plain rules and variables that are set once: only make can tell what it does.
+UNREAD_MAKE = {
     "bash": "SHELL := /bin/bash\n.SHELLFLAGS := -eu -o pipefail -c\ntest:\n\tpytest | tee log\n",
     "one shell that stops": (
         "SHELL := /bin/bash\n.SHELLFLAGS := -ec\n.ONESHELL:\ntest:\n\tpytest\n\techo ok\n"
     ),
     "one shell": ".ONESHELL:\ntest:\n\techo\n\tpytest\n",
     "flags": "MAKEFLAGS += --no-print-directory\ntest:\n\tpytest\n",
-    "says why and fails": "test:\n\tpytest || (echo broken; exit 1)\n",
-    "comment": "# tests\ntest: # run them\n\tpytest # all\n",
-    "wrapped": "test:\n\tenv CI=1 timeout 60 pytest\n",
     "conditional elsewhere": "ifdef CI\nX = 1\nendif\ntest:\n\tpytest\n",
     "defined elsewhere": "define HELP\nsome text\nendef\ntest:\n\tpytest\n",
     "double colon": "test::\n\ttrue\ntest::\n\tpytest\n",
-    "order only": "test: | unit\nunit:\n\tpytest\n",
-    "shell of its own": "test:\n\tbash -c 'pytest -q'\n",
-    "name in a variable": "T = test\nU = unit\n$(T): $(U)\n$(U):\n\tpytest\n",
-    "pattern elsewhere": "%.o: %.c\n\tcc -c $<\ntest:\n\tpytest\n",
     "target variable of another": "test:\n\tpytest\nrun: X = 1\nrun:\n\ttrue\n",
 }
 USELESS_MAKE = {
@@ -167,6 +170,15 @@ def test_a_make_target_that_can_pass_without_its_tests_is_refused(
     assert name == "in a definition" or "the make target `test`" in " ".join(found.refused)
 
 
+@pytest.mark.parametrize("name", UNREAD_MAKE)
+def test_a_make_target_that_only_make_can_read_has_to_hold_and_proves_nothing_alone(
+    tmp_path: Path, name: str
+) -> None:
+    found = derived(tmp_path, ".c", {"Makefile": UNREAD_MAKE[name]})
+    assert found.checks == ()
+    assert "nobody can tell what the make target `test` proves" in " ".join(found.refused)
+
+
 HONEST_NPM: dict[str, dict[str, str]] = {
     "plain": {"test": "jest"},
     "with arguments": {"test": "jest --coverage --ci"},
@@ -175,11 +187,11 @@ HONEST_NPM: dict[str, dict[str, str]] = {
     "in order": {"test": "npm run lint && npm run unit", "lint": "eslint .", "unit": "jest"},
     "linter first": {"test": "eslint . && echo fine"},
     "make": {"test": "make check"},
-    "a script of the project": {"test": "node test.js"},
-    "a shell script of the project": {"test": "./run.sh"},
     "says why and fails": {"test": "jest || exit 1"},
 }
 USELESS_NPM: dict[str, dict[str, str]] = {
+    "a script of the project": {"test": "node test.js"},
+    "a shell script of the project": {"test": "./run.sh"},
     "constant": {"test": "node -e 0"},
     "exits": {"test": "node -e 'process.exit(0)'"},
     "version": {"test": "node --version"},

@@ -1,4 +1,4 @@
-"""Recovery: failures grouped into episodes, each with a concrete way on."""
+"""Recovery: failures that have a name, each with a concrete way on."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, Call, CallResult, NextAction
-from signoff.toolbatch.episodes import MOST_OPEN, Category, Episode, Episodes, ToolFailure
 from signoff.toolbatch.pipeline import BatchEnding
-from signoff.toolbatch.recovery import failure_in
+from signoff.toolbatch.recovery import Category, failure_in
 from signoff.toolbatch.view import BatchLimits
 from tests.toolbatch.batch_kit import Scene
 
@@ -19,10 +16,6 @@ PATIENT = BatchLimits(errors=1_000)
 FILE = "one\ntwo\nthe quick brown fox\nfour\nfive\nsix\nseven\neight\n"
 # Far above what is needed, far below what a quadratic reader takes.
 PATIENCE_S = 60.0
-
-
-def latest(scene: Scene) -> Episode:
-    return scene.runner.episodes.latest
 
 
 def test_a_file_that_is_not_there_is_answered_with_the_nearest_names(tmp_path: Path) -> None:
@@ -75,38 +68,16 @@ def _failing(text: str, _call: Call) -> CallResult:
     return _failed(text)
 
 
-@pytest.mark.parametrize(
-    ("command", "category"),
-    [
-        ("cat gone.txt", Category.NOT_FOUND),
-        ("no-such-command-at-all", Category.MISSING_COMMAND),
-        ("python3 -c 'import no_such_module_at_all'", Category.MISSING_MODULE),
-        ("python3 -c 'def ('", Category.SYNTAX),
-        ("if then", Category.SYNTAX),
-        (
-            "cat /proc/1/mem 2>/dev/null; echo 'x: Permission denied' >&2; exit 1",
-            Category.PERMISSION,
-        ),
-    ],
-)
-def test_what_a_failing_command_says_has_a_category(
-    tmp_path: Path, command: str, category: Category
-) -> None:
-    scene = Scene(tmp_path)
-    assert scene.one("bash", command=command).category == category
-
-
 def test_a_command_that_takes_too_long_is_a_timeout(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     outcome = scene.one("bash", command="sleep 60", timeout_s=0.2)
     assert outcome.category == Category.TIMEOUT
 
 
-def test_a_failing_test_run_is_no_episode(tmp_path: Path) -> None:
+def test_a_failing_test_run_has_no_category(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     outcome = scene.one("bash", command="echo '3 failed, 2 passed'; exit 1")
     assert outcome.category == ""
-    assert len(scene.runner.episodes) == 0
 
 
 def test_arguments_that_cannot_be_read_are_answered_with_the_right_shape(tmp_path: Path) -> None:
@@ -138,31 +109,6 @@ def test_an_empty_answer_is_told_what_is_next(tmp_path: Path) -> None:
     assert result.next_action == NextAction("write", "one.md")
 
 
-def test_similar_failures_are_one_episode_and_all_of_them_count(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, limits=PATIENT)
-    for number, name in enumerate(("a", "b", "c"), 1):
-        scene.one("read", path=f"docs/{name}.md")
-        assert (latest(scene).attempts, latest(scene).budget) == (number, 3)
-    scene.one("read", path="src/a.py")
-    assert latest(scene).attempts == 1
-
-
-def test_once_the_budget_is_used_up_the_advice_is_something_else(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "Create `one.md`.", limits=PATIENT)
-    outcomes = [scene.one("read", path=f"docs/{n}.md") for n in range(4)]
-    assert outcomes[3].next_action == NextAction("write", "one.md")
-    assert "leave it" in outcomes[3].text
-
-
-def test_an_episode_without_end_ends_the_turn(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, limits=PATIENT)
-    endings = []
-    for number in range(7):
-        endings.append(scene.play(("read", {"path": "docs/gone.md"})).ending)
-        scene.one("write", path="other.txt", content=str(number))
-    assert endings == [*[BatchEnding.CONTINUE] * 6, BatchEnding.HALT]
-
-
 def test_looking_for_one_file_after_the_other_is_a_search_and_no_dead_end(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.put("k", "1")
@@ -171,32 +117,6 @@ def test_looking_for_one_file_after_the_other_is_a_search_and_no_dead_end(tmp_pa
     ):
         assert scene.play(("read", {"path": name})).ending is BatchEnding.CONTINUE
         scene.one("bash", command=f"ls -{'l' * (number + 1)}")
-
-
-def test_only_a_success_that_resolves_it_clears_an_episode(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, limits=PATIENT)
-    scene.put("a.txt", FILE)
-    scene.put("b.txt", "B")
-    for number in (1, 2):
-        scene.one("edit", path="a.txt", old=f"nine {number}", new="x")
-        scene.one("read", path="a.txt", first_line=number)
-        scene.one("write", path="b.txt", content=str(number))
-        assert latest(scene).attempts == number
-    scene.one("write", path="a.txt", content="new")
-    scene.one("edit", path="a.txt", old="old", new="x")
-    assert latest(scene).attempts == 1
-
-
-def test_a_command_family_is_cleared_by_its_own_success(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, limits=PATIENT)
-    scene.one("bash", command="cat gone.txt")
-    scene.one("bash", command="ls")
-    scene.one("bash", command="cat gone2.txt")
-    assert latest(scene).attempts == 2
-    scene.put("there.txt")
-    scene.one("bash", command="cat there.txt")
-    scene.one("bash", command="cat gone.txt")
-    assert latest(scene).attempts == 1
 
 
 def test_recoveries_count_towards_the_errors_in_a_row(tmp_path: Path) -> None:
@@ -214,9 +134,6 @@ def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
         "`old` does not occur in `a`",
         "permission denied",
         "it timed out",
-        "No module named 'x'",
-        "x: command not found",
-        "SyntaxError: invalid",
         "missing argument",
     )
     for tool in STANDARD_SHAPES:
@@ -228,13 +145,6 @@ def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
                     tool, path="a.txt", old="x", new="y", content="z", command="x y", items=["q"]
                 )
                 assert outcome.next_action is None or outcome.next_action.tool in names
-
-
-def test_the_number_of_open_episodes_is_bounded() -> None:
-    episodes = Episodes(3)
-    for number in range(MOST_OPEN + 40):
-        episodes.count(ToolFailure(Category.NOT_FOUND, f"folder{number}"))
-    assert len(episodes) == MOST_OPEN
 
 
 def test_hostile_texts_are_read_in_bounded_time() -> None:

@@ -7,9 +7,17 @@ from typing import Any
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line
-from signoff.toolbatch.calls import ANSWER, Call, CallResult, NextAction, ResultKind, propose
-from signoff.toolbatch.events import Event, Steered, Stream
-from signoff.toolbatch.looking import QUIET
+from signoff.toolbatch.calls import (
+    ANSWER,
+    Call,
+    CallResult,
+    Event,
+    NextAction,
+    ResultKind,
+    Steered,
+    Stream,
+    propose,
+)
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.pipeline import BatchResult, BatchRunner
@@ -79,23 +87,6 @@ def test_a_batch_of_many_calls_gets_one_message_about_what_is_open_after_it(tmp_
     assert action(desk.turn(empty, whole)).tool != "write", (
         "what the batch itself made is not asked for"
     )
-
-
-def test_a_lasting_message_comes_back_until_the_first_real_file_is_there(tmp_path: Path) -> None:
-    (tmp_path / "ref.md").write_text("reference\n")
-    for number in range(QUIET):
-        (tmp_path / f"{number}.md").write_text("more\n")
-    desk = Desk(tmp_path, planned=("docs/index.md", *PAGES))
-    first = desk.write("docs/index.md")
-    assert first.steering is not None and first.steering.lasting
-    looks = [desk.read(f"{number}.md") for number in range(QUIET)]
-    said = [result.steering.rule for result in looks if result.steering is not None]
-    assert said == ["standing"], "a reminder comes back, though not at once"
-    assert action(looks[-1]) == NextAction("write", PAGES[0])
-    followed = desk.write(PAGES[0])
-    assert followed.steering is not None and not followed.steering.lasting
-    (tmp_path / "ref.md").write_text("changed\n")
-    assert desk.read("ref.md").steering is None
 
 
 def test_an_open_item_can_be_completed_also_when_everything_was_audited_enough(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from signoff.domain.text import escape_line
 from signoff.toolbatch import steering
-from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, ResultKind
-from signoff.toolbatch.events import Steered
+from signoff.toolbatch.calls import ANSWER, STANDARD_SHAPES, ResultKind, Steered
 from signoff.toolbatch.preflight import decide
 from signoff.toolbatch.steering import MOST_CHARACTERS
 from signoff.toolbatch.view import CallView
@@ -33,8 +32,7 @@ def test_every_message_is_short_and_names_an_action_that_can_be_taken(seen: Call
         assert 0 < len(said.text) <= MOST_CHARACTERS
         assert said.text == escape_line(said.text), "no control or invisible characters"
         assert "Next: " in said.text
-        assert said.next_action.tool in seen.actions
-        assert not said.lasting or seen.substantive == 0
+        assert said.next_action.tool in seen.tools | {ANSWER}
 
 
 @given(st.lists(views, max_size=5))
@@ -64,10 +62,7 @@ def test_steering_never_proposes_what_pre_flight_would_block(seen: CallView) -> 
     if said is None or said.next_action.tool == ANSWER:
         return
     found = decide(followed(seen, said))
-    assert found is None or found[1].kind is ResultKind.DUPLICATE or found[1].arguments, (
-        said,
-        found,
-    )
+    assert found is None or found[1].kind is ResultKind.DUPLICATE, (said, found)
 
 
 def followed(seen: CallView, said: Steered) -> CallView:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.task import MOST_PARTS
+from signoff.domain.session import MOST_PARTS
 from signoff.gate.task import Task
 from signoff.toolbatch.artifacts import missing
 from signoff.toolbatch.calls import STANDARD_SHAPES, Call, CallResult
@@ -105,7 +105,7 @@ def test_a_change_ticks_the_item_that_names_the_file_and_no_other(tmp_path: Path
     [
         {"text": "Think again", "dropped": "not needed"},
         {"text": "think again.", "done": False, "dropped": " not needed "},
-        {"content": "Think again", "status": "cancelled", "reason": "not needed"},
+        {"content": "Think again", "dropped": "not needed"},
     ],
 )
 def test_an_entry_with_a_reason_gives_an_item_up(entry: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def test_nothing_is_given_up_without_a_reason(why: Any) -> None:
 
 
 def test_what_a_persons_plan_declares_cannot_be_given_up() -> None:
-    from signoff.domain.task import Artifact
+    from signoff.domain.session import Artifact
 
     plan = TaskPlan(MemoryBooks(), NOWHERE, None, (Artifact("a.txt"),))
     taken = take_list(plan, [{"text": "a.txt", "dropped": "tedious"}])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.errors import PlanConflict, StorageFailed
 from signoff.toolbatch.kept import Lost, Rollback, Rollbacks, Unkept
@@ -141,7 +141,7 @@ def test_what_a_person_made_of_a_file_is_overwritten_only_by_force(
     scene.one("write", path="other.txt", content="the agent's")
     person(scene.root)
     before = tree(scene.root)
-    with pytest.raises(PlanConflict, match="somebody else: `x`"):
+    with pytest.raises(PlanConflict, match="cut off: `x`"):
         undone(scene, 2)
     assert tree(scene.root) == before, "nothing of it was put back"
     rollbacks = kept(scene)
@@ -219,18 +219,18 @@ def test_an_error_halfway_leaves_everything_as_it_was(scene: Scene) -> None:
     assert tree(scene.root) == before and kept(scene).open()
 
 
-def test_what_is_ignored_cannot_be_kept_and_is_named(tmp_path: Path) -> None:
+def test_what_is_ignored_cannot_be_kept_and_is_said(tmp_path: Path) -> None:
     rules = IgnoreRules((IgnoreFile("", "*.log\nbuild/\n"),))
     scene = Scene(tmp_path)
     scene.put("a.log", "before")
     scene.put("build/x.o", "before")
     keep = rollbacks_of(tmp_path, rules)
-    for file, named in (("a.log", "a.log"), ("build/x.o", "")):
+    for file in ("a.log", "build/x.o"):
         keep.begin(*scene.calls(("bash", {"command": "make"})))
         scene.put(file, "after")
         ended = keep.end()
         assert ended is not None and not ended.can_be_undone
-        assert ended.lost == (Lost(ended.number, named, Unkept.IGNORED),)
+        assert ended.lost == (Lost(ended.number, "", Unkept.IGNORED),)
 
 
 def test_a_call_that_was_cut_off_for_good_is_undone_only_by_force(scene: Scene) -> None:
@@ -242,7 +242,7 @@ def test_a_call_that_was_cut_off_for_good_is_undone_only_by_force(scene: Scene) 
     kept(scene).begin(call)
     scene.put("a.txt", "half")
     (scene.root / "b.txt").unlink()
-    assert planned(scene) == [("a.txt", Restoring.UNSURE), ("b.txt", Restoring.UNSURE)]
+    assert planned(scene) == [("a.txt", Restoring.CHANGED), ("b.txt", Restoring.CHANGED)]
     with pytest.raises(PlanConflict, match="cut off"):
         undone(scene)
     undone(scene, force=True)

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, entry_hash
 from signoff.storage.home import Home
@@ -112,7 +114,7 @@ def rehashed(entries: Sequence[Entry]) -> list[Entry]:
         prev = chain[-1].hash if chain else "0" * 64
         draft = Draft(entry.kind, entry.data, entry.run, entry.step, entry.attempt)
         hash_ = entry_hash(entry.plan, seq, entry.at, draft, prev)
-        chain.append(replace(entry, seq=seq, prev=prev, hash=hash_))
+        chain.append(msgspec.structs.replace(entry, seq=seq, prev=prev, hash=hash_))
     return chain
 
 
@@ -121,7 +123,7 @@ def store_chain(library: Library, entries: Sequence[Entry]) -> None:
     import sqlite3
 
     from signoff.domain.digests import canonical_json
-    from signoff.storage.chain import COLUMNS, encode_data, to_row
+    from signoff.storage.records import COLUMNS, encode_data, to_row
 
     database = sqlite3.connect(library.folder / "home" / "ledger.sqlite3", isolation_level=None)
     database.execute("DELETE FROM entries")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from signoff.domain.escalation import Choice, Outcome
@@ -18,14 +18,13 @@ from signoff.errors import (
     PlanConflict,
 )
 from signoff.orchestrator.events import Appended, Doing
-from signoff.storage.locks import hold
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
 from signoff.usecases.approve import approve, propose, reject
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.cancel import cancel_run
-from signoff.usecases.diff import diff_plan
 from signoff.usecases.inbox import answer
-from signoff.usecases.journal import read_log
+from signoff.usecases.journal import diff_plan, read_log
 from signoff.usecases.questions import open_items
 from signoff.usecases.status import status_of
 from signoff.usecases.verify import verify_plan
@@ -54,9 +53,9 @@ def test_reports_are_frozen_and_nothing_is_printed(
     reports: list[object] = [verify_plan(harness, place), propose(harness, place), library.run()]
     reports += [status_of(harness, place), diff_plan(harness, place), audit_plan(harness, place)]
     for report in reports:
-        assert dataclasses.is_dataclass(report) and not isinstance(report, type)
-        name = dataclasses.fields(report)[0].name
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        assert isinstance(report, msgspec.Struct)
+        name = report.__struct_fields__[0]
+        with pytest.raises(AttributeError, match="immutable"):
             setattr(report, name, None)
     assert capfd.readouterr() == ("", "")
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.verdict import Result
 from signoff.errors import LedgerBroken, ProofInvalid, UsageError
 from signoff.storage.archive import pack, unpack
-from signoff.storage.chain import entry_line, read_entry_line
 from signoff.storage.home import Home
 from signoff.storage.keys import signing_key
 from signoff.storage.receipts import open_sealed, seal
+from signoff.storage.records import entry_line, read_entry_line
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.bundle import audit_bundle
 from signoff.usecases.receipt import anchor_head
@@ -329,10 +329,10 @@ def test_anchors_are_compared_as_far_as_the_bundle_reaches(tmp_path: Path) -> No
     made = signed_library(tmp_path)
     harness, place = made.open()
     anchors = tmp_path / "anchors"
-    early = anchor_head(harness, place, anchors, git_note=False).anchor
+    early = anchor_head(harness, place, anchors)
     bundle_of(made, tmp_path / "b.zip")
     audit_plan(harness, place)
-    late = anchor_head(harness, place, anchors, git_note=False).anchor
+    late = anchor_head(harness, place, anchors)
     assert late.seq > early.seq
     report = audit_bundle(tmp_path / "b.zip", (), None, anchors)
     assert report.anchors == 1
@@ -340,7 +340,7 @@ def test_anchors_are_compared_as_far_as_the_bundle_reaches(tmp_path: Path) -> No
     with pytest.raises(LedgerBroken, match="no longer contains entry"):
         audit_bundle(tmp_path / "b.zip", (), None, anchors)
     anchors.write_text(late.line() + "\n")
-    with pytest.raises(ProofInvalid, match="anchors nothing"):
+    with pytest.raises(ProofInvalid, match="has no anchor"):
         audit_bundle(tmp_path / "b.zip", (), None, anchors)
 
 

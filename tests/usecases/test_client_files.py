@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from signoff.domain.clients import CLIENTS
 from signoff.errors import PlanConflict
 from signoff.usecases.clients import jsontext
+from signoff.usecases.clients.config import Wanted, add_to_json, take_from_json
 from signoff.usecases.clients.files import ClientFileChange, apply_all
-from signoff.usecases.clients.jsonconfig import add_to_json, take_from_json
-from signoff.usecases.clients.parts import Wanted
 
 GAPS = st.sampled_from(["", " ", "\n", "\n  ", "\t", " // a, {[ note\n", "/* b ] } , */", "\r\n"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)

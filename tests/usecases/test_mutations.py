@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.digests import canonical_json
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.verdict import Result
 from signoff.errors import SignoffError
 from signoff.storage.archive import pack, unpack
-from signoff.storage.chain import check_rows, encode_data, to_entry, to_row
+from signoff.storage.records import check_rows, encode_data, to_entry, to_row
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.receipt import anchor_head, check_anchors, check_receipts, verify_receipt
@@ -62,7 +62,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     harness, place = library.open()
     audit_plan(harness, place)
     anchors = library.folder / "anchors"
-    anchor_head(harness, place, anchors, git_note=False)
+    anchor_head(harness, place, anchors)
     key = public_key(library, library.folder / "key.pem")
     return Scene(library, harness, place, entries_of(library), anchors, key)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from signoff.usecases.audit import audit_plan
 from signoff.usecases.harness import Harness

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.usecases.inbox import answer
@@ -66,8 +66,9 @@ def test_tampering_is_told_apart_from_honest_failure(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_judged_is_refused_and_called_unknown(tmp_path: Path) -> None:
-    plan = step("Lay", "no-such-tool ground", on_fail="escalate")
+    plan = step("Lay", "sh check.sh", on_fail="escalate")
     library = Library(tmp_path).plan(plan)
+    (library.workspace / "check.sh").write_text("test -e ground && exit 126\nexit 1\n")
     assert library.run().outcome is None
     total = stats_of(library).total
     assert (total.kept, total.unknown, total.refused) == (0, total.claims, total.claims)

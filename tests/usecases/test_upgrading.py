@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from signoff.usecases.pinning import describe
 from signoff.verification.pins import Pins

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec import to_builtins
 
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
 from signoff.domain.verdict import Phase, Verdict
 from signoff.process.environment import safe_search_path
-from signoff.storage.database import open_database, sqlite_url
+from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.evidence import Case
@@ -91,7 +92,7 @@ class Courtroom:
 
     def record(self, verdict: Verdict, run: str = RUN) -> Entry:
         """Append a verdict as the orchestrator does."""
-        draft = Draft(Kind.VERDICT, asdict(verdict), run, verdict.subject, 1)
+        draft = Draft(Kind.VERDICT, to_builtins(verdict), run, verdict.subject, 1)
         return self.ledger.append(PLAN_ID, [draft])[0]
 
     def write(self, name: str, text: str = "content\n") -> Path:

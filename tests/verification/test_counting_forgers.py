@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.counts import TestCounts
+from signoff.domain.verdict import TestCounts
 from signoff.verification.counting.reports import read_reports
 from signoff.verification.denominator import count_tests
 

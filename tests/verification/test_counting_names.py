@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.counts import TestCounts, TestOutcome
+from signoff.domain.verdict import TestCounts, TestOutcome
 from signoff.verification.counting.reports import read_reports
 from signoff.verification.denominator import count_tests
 
@@ -235,6 +235,20 @@ def test_what_other_runners_name(command: str, text: str, told: dict[str, TestOu
     assert counts is not None
     assert names(counts) == told
     assert counts.names_all("printed")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Internal error", "test/a.js exited with a non-zero exit code: 1", "No tests found in a.js"],
+)
+def test_what_ava_says_of_a_file_is_no_test_and_leaves_tests_unknown(line: str) -> None:
+    text = (
+        f"\n  ✘ [fail]: adding\n  ✔ nothing\n  ✘ {line}\n  ─\n\n  1 test passed\n  1 test failed\n"
+    )
+    counts = count_tests("npx ava", text.encode(), b"", {})
+    assert counts is not None
+    assert names(counts) == {"adding": FAILED, "nothing": PASSED}
+    assert line in counts.cut_short
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from signoff.domain.counts import TestCounts
-from signoff.verification.counting.sight import look_at
+from signoff.domain.verdict import TestCounts
+from signoff.verification.counting.verbose import look_at
 from signoff.verification.denominator import count_tests
 
 Sample = dict[str, Any]

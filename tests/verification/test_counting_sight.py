@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.verification.counting.sight import look_at
+from signoff.verification.counting.verbose import look_at
 from signoff.verification.denominator import count_tests
 
 

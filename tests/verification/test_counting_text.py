@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.domain.counts import TestCounts
+from signoff.domain.verdict import TestCounts
 from signoff.verification.counting.printed import RUNNERS
 from signoff.verification.denominator import count_tests
 

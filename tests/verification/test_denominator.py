@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from signoff.domain.counts import MOST_NAMED, TestCounts, TestOutcome, named
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.domain.verdict import Phase, Result
+from signoff.domain.verdict import MOST_NAMED, Phase, Result, TestCounts, TestOutcome, named
 from signoff.gate.record import Record
 from signoff.verification.denominator import (
     checks_of,

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.observation import Ending, Observation, Output
 from signoff.domain.plan import Contract, Expectation, ExpectationKind, JudgeIn
-from signoff.domain.verdict import Isolation, Phase, Reason, Result
+from signoff.domain.verdict import Ending, Isolation, Observation, Output, Phase, Reason, Result
 from signoff.errors import Interrupted, ListUnreadable
 from signoff.verification.evidence import Case
 from signoff.verification.verdicts import compare
@@ -52,7 +51,7 @@ def test_content_that_takes_too_long_to_look_at_is_unknown_and_says_so(court: Co
     verdict = court.judge_itself.judge(case)
     assert (verdict.result, verdict.reason) == (Result.UNKNOWN, Reason.INFRASTRUCTURE)
     assert verdict.message == (
-        "could not judge: looking at all files of the workspace took longer than 0 s"
+        "could not judge: reading all files of the workspace took longer than 0 s"
     )
     assert verdict.snapshot == known
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.plan import Contract, Effects, Holds, JudgeIn, RedFirst
 from signoff.domain.verdict import Isolation, Phase, Reason, Result, Verdict

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.handoff import is_handoff, reason_for
 from signoff.domain.snapshot import Change, ChangeKind
-from signoff.verification.handoff import changed_handoffs, handoff_files
+from signoff.verification.handoff import changed_handoffs, handoff_files, is_handoff, reason_for
 
 
 def write(root: Path, name: str, text: str = "x\n") -> None:

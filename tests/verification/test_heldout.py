@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import HeldOutKind, Phase, Reason, Result

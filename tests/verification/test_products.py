@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from signoff.domain.plan import Contract, Step
-from signoff.domain.product import Product
+from signoff.domain.snapshot import Product
 from signoff.domain.verdict import Reason
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins

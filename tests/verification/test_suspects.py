@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract, Effects
-from signoff.verification.suspects import MOST_JUDGINGS, AttemptContent, find_suspects
+from signoff.orchestrator.sweep import MOST_JUDGINGS, AttemptContent, find_suspects
 from tests.verification.courtroom import Courtroom
 
 CHECK = "echo judged >> {count}; grep -qx good state.txt"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.verification.counting.sight import tools_called
+from signoff.verification.counting.verbose import tools_called
 from signoff.verification.denominator import is_counted
 from tests.verification.influences_kit import Place
 

@@ -13,9 +13,9 @@ import signoff
 from signoff.testing.crash import RepositoryPoint
 from signoff.workspace.advancing import advance
 from signoff.workspace.committing import Committed, commit_content
+from signoff.workspace.folders import find_repository
 from signoff.workspace.git import Git
 from signoff.workspace.ignore import read_ignore_rules
-from signoff.workspace.repository import find_repository
 from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import add_worktree, remove_worktree
 
@@ -25,10 +25,10 @@ PATIENCE_S = 120
 class Repo:
     """A repository with a person's git, whose own settings play no part."""
 
-    def __init__(self, folder: Path, object_format: str = "sha1"):
+    def __init__(self, folder: Path):
         self.path = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "-b", "main", f"--object-format={object_format}")
+        self.git("init", "--quiet", "-b", "main")
 
     @property
     def dot_git(self) -> Path:

@@ -339,9 +339,9 @@ def test_a_discarded_room_is_gone_and_can_be_made_again(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (RoomLimits(files=2), "3 files of sources; 2 are the limit"),
-        (RoomLimits(mb=1), "2 MB of sources; 1 are the limit"),
-        (RoomLimits(depth=1), "2 levels of folders of sources; 1 are the limit"),
+        (RoomLimits(files=2), "3 files; the limit is 2"),
+        (RoomLimits(mb=1), "2 MB; the limit is 1"),
+        (RoomLimits(depth=1), "2 levels of folders; the limit is 1"),
     ],
 )
 def test_a_room_that_would_cost_too_much_is_refused_with_the_reason(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import socket
 import subprocess
@@ -16,13 +14,11 @@ import pytest
 from signoff.errors import RoomTooDear
 from signoff.workspace.byproducts import RoomLimits
 from signoff.workspace.cleanroom import CleanRoom
-from signoff.workspace.fitting import How
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
 
 RULES = IgnoreRules((IgnoreFile("", "*.log\n*.o\nbuild/\n.venv\nnode_modules\nout\n"),))
-FICLONE = 0x40049409
 
 
 def test_dependencies_are_shared_and_only_have_a_place_in_the_room(desk: Desk) -> None:
@@ -223,28 +219,6 @@ def test_dependencies_of_any_size_cost_nothing(desk: Desk) -> None:
         workspace.snapshot().digest
     )
     assert room.shared == (".venv",)
-
-
-def test_the_room_says_how_its_copies_were_made(desk: Desk) -> None:
-    desk.write("a.py")
-    workspace = desk.workspace(RULES)
-    clean = desk.clean_room(workspace)
-    assert clean.prepare(workspace.snapshot().digest).how is How.NOTHING
-    desk.write("build/tool", "x" * 10_000)
-    how = How.REFLINK if can_reflink(desk.folder) else How.COPY
-    for _ in range(2):
-        assert clean.prepare(workspace.snapshot().digest).how is how
-
-
-def can_reflink(folder: Path) -> bool:
-    (folder / "one").write_bytes(b"x" * 10_000)
-    with (folder / "one").open("rb") as one, (folder / "two").open("wb") as two:
-        try:
-            fcntl.ioctl(two.fileno(), FICLONE, one.fileno())
-        except OSError as error:
-            assert error.errno in (errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL)
-            return False
-    return True
 
 
 def test_copies_from_another_disk_are_whole_too(desk: Desk) -> None:

@@ -21,15 +21,15 @@ from signoff.workspace.branches import (
     move_branch,
     tree_of,
 )
+from signoff.workspace.folders import find_repository
 from signoff.workspace.git import Git
-from signoff.workspace.repository import find_repository
 from tests.workspace.gitkit import Repo
 
 
-@pytest.fixture(params=["sha1", "sha256"])
-def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
     """A repository with one commit, in both object formats."""
-    made = Repo(tmp_path / "repo", request.param)
+    made = Repo(tmp_path / "repo")
     made.commit({"a.txt": "1\n2\n3\n"})
     return made
 
@@ -155,7 +155,7 @@ def test_a_repository_without_a_commit_has_no_branches(tmp_path: Path) -> None:
     ("extension", "named"),
     [
         ("refStorage = reftable", "`refstorage` = `reftable`"),
-        ("objectFormat = sha3", "`objectformat` = `sha3`"),
+        ("objectFormat = sha256", "`objectformat` = `sha256`"),
         ("compatObjectFormat = sha1", "`compatobjectformat` = `sha1`"),
         ("tomorrow", "`tomorrow` = `true`"),
     ],

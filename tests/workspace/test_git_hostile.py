@@ -23,10 +23,10 @@ from signoff.workspace.branches import (
     move_branch,
     tree_of,
 )
+from signoff.workspace.folders import find_repository
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.repository import find_repository
 from signoff.workspace.worktrees import (
     WorktreeState,
     add_worktree,

@@ -10,10 +10,10 @@ import pytest
 
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint
+from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
-from signoff.workspace.repository import Repository, find_repository
 from signoff.workspace.worktrees import (
     Unfinished,
     WorktreeState,
@@ -36,9 +36,9 @@ REMOVING = [RepositoryPoint.WORKTREE_ASIDE, RepositoryPoint.WORKTREE_UNREGISTERE
 NO_RULES = IgnoreRules()
 
 
-@pytest.fixture(params=["sha1", "sha256"])
-def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
-    made = Repo(tmp_path / "repo", request.param)
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
     made.write(
         {
             "src/a.py": "a\n",

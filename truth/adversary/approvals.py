@@ -37,7 +37,7 @@ ALONE = plan(
 # The second step's agent answers the question that the first one led to.
 ANSWER = (
     'export id=$(signoff inbox --json | python3 -c "import json, sys; '
-    "print(json.load(sys.stdin)[0]['id'])\"); "
+    "print(json.load(sys.stdin)['items'][0]['id'])\"); "
 )
 # It tried and was told no, and the person's own approval is the only one.
 NOT_ONE = (

@@ -110,6 +110,17 @@ def _obeyed(path: str, there: bool) -> Case:
     )
 
 
+def _no_program(how: str, path: str, before: str) -> Case:
+    return Case(
+        f"what a tool goes by is no program {how}",
+        Refused(Reason.INFLUENCED, files=(path,), cause=Cause.INFLUENCED),
+        files={"calc.py": CALC, "checker/obey.py": OBEY, path: before},
+        contract=f"PYTHONPATH=. python3 checker/obey.py {path}",
+        fields="**protects:** checker/**\n",
+        agent=f"printf '#!/bin/sh\\nlenient\\n' > {path}",
+    )
+
+
 def _changed(
     name: str,
     files: Files,
@@ -135,6 +146,9 @@ def _changed(
 
 CASES = [
     *(_obeyed(path, there) for path in OBEYED for there in (True,)),
+    _no_program("because the agent begins it like one", "rules", "strict\n"),
+    _no_program("because an unknown one would run it", "Justfile", "#!/usr/bin/just -f\nstrict\n"),
+    _no_program("because it begins like one", ".toolrc", "#!/bin/sh\nstrict\n"),
     _changed(
         "an ignore file does not keep a linter from looking",
         {"pkg/bad.py": BAD, "ruff.toml": "line-length = 100\n"},

@@ -12,6 +12,10 @@ MORE_TESTS = "printf '\\n\\ndef test_more():\\n    assert add(1, 1) == 2\\n' >> 
 CHECKED = f"PYTHONPATH=. {PYTEST}"
 CHECKER = {"calc.py": CALC, "checker/obey.py": OBEY}
 OBEYS = "PYTHONPATH=. python3 checker/obey.py"
+RUNS_GREET = (
+    "import subprocess\n"
+    "assert subprocess.check_output(['bash', 'bin/greet'], text=True) == 'hello\\n'\n"
+)
 BESIDE = (
     *("CHANGELOG.md", "docs/usage.md", ".gitignore", "app.cfg", "data/new.json", "package.json"),
     *("poetry.lock", ".github/workflows/ci.yml", "LICENSE", "logo.png"),
@@ -224,5 +228,13 @@ CASES = [
         contract="python3 -m app | grep -qx 4",
         fields="",
         agent="sed -i 's/return 0/return 4/' app/core.py",
+    ),
+    Case(
+        "a program whose name has no suffix is the work",
+        Accepted(attempts=1),
+        files={"bin/greet": "#!/usr/bin/env bash\nexit 1\n", "tests/test_greet.py": RUNS_GREET},
+        contract="python3 tests/test_greet.py",
+        fields="**protects:** tests/**\n",
+        agent="sed -i 's/exit 1/echo hello/' bin/greet",
     ),
 ]

@@ -14,7 +14,8 @@ WITH_HUMAN = plan(
 )
 REVISED = """
 signoff run PLAN.md --yes --role coder=true || test $? = 6
-id=$(signoff inbox --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["id"])')
+items=$(signoff inbox --json)
+id=$(echo "$items" | python3 -c 'import json, sys; print(json.load(sys.stdin)["items"][0]["id"])')
 signoff answer "$id" revise
 sed -i s/perfect/works/ PLAN.md
 """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from signoff.domain.observation import Observation
-from signoff.settings.loading import Role
+from msgspec import Struct
+
+from signoff.domain.verdict import Observation
+from signoff.settings.roles import Role
+from signoff.workspace.folders import open_regular
 
 # Marks every process of an attempt, and tells our own commands that they run inside one.
 ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
@@ -25,10 +25,7 @@ MOST_TOKENS = 10**15  # more than that is no report, and sums must stay numbers
 MOST_USD = 1e12
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """One attempt at one step."""
-
+class Assignment(Struct, frozen=True):
     role: Role
     prompt: str
     workspace: Path
@@ -39,10 +36,12 @@ class Assignment:
     cancelled: Callable[[], bool] | None = None
     on_output: Callable[[bytes], None] | None = None
     prompt_file: Path | None = None  # for a prompt that is too long to be an argument
+    meter_file: Path | None = None  # out of the agent's reach: what it used, should we be killed
+    tokens_left: int | None = None  # used up, the attempt ends; None: no limit
+    usd_left: float | None = None
 
 
-@dataclass(frozen=True)
-class AttemptReport:
+class AttemptReport(Struct, frozen=True):
     """The end of an attempt: what the process did, and what it says of itself."""
 
     observation: Observation
@@ -50,6 +49,8 @@ class AttemptReport:
     answer: Answer | None = None
     usage_unreadable: bool = False  # it reported something that is no report
     why: str = ""  # it ended as it did, where more is known than that it did
+    words: str = ""  # its last ones, where its output is not words by itself
+    limit: UsageLimit | None = None  # its model would not serve it any more
 
 
 class AnswerKind(StrEnum):
@@ -60,8 +61,7 @@ class AnswerKind(StrEnum):
     NEEDS_INPUT = "needs input"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Recorded and shown to a person; it never counts as done."""
 
     kind: AnswerKind
@@ -98,42 +98,84 @@ def _named(word: str) -> AnswerKind | None:
     return next((kind for kind in AnswerKind if kind == plain), None)
 
 
-@dataclass(frozen=True)
-class Usage:
-    """One attempt's report; `model` is empty when it names none."""
+class Usage(Struct, frozen=True):
+    """One attempt's report; None is what nobody told, and `model` is empty when it names none."""
 
-    tokens: int = 0
-    usd: float = 0.0
+    tokens: int | None = None
+    usd: float | None = None
     model: str = ""
+    session: str = ""  # of the client, to look at it there
 
     def to_data(self) -> dict[str, Any]:
-        """The stored form."""
-        return {"tokens": self.tokens, "usd": self.usd, "model": self.model}
+        told = {"tokens": self.tokens, "usd": self.usd, "model": self.model}
+        return told | ({"session": self.session} if self.session else {})
+
+    def or_more(self, other: Usage | None) -> Usage:
+        """What two reports of the same attempt say together: nobody gets by with the smaller."""
+        if other is None:
+            return self
+        tokens = [n for n in (self.tokens, other.tokens) if n is not None]
+        usd = [n for n in (self.usd, other.usd) if n is not None]
+        return Usage(
+            max(tokens, default=None),
+            max(usd, default=None),
+            self.model or other.model,
+            self.session or other.session,
+        )
+
+
+class UsageLimit(Struct, frozen=True):
+    """A client was told to come back later; `until` in seconds since 1970, None where untold."""
+
+    said: str
+    until: float | None = None
 
 
 def read_usage(path: Path) -> Usage | None:
     """What the agent reported, or None; a malformed report is no report."""
+    data = _read_object(path)
+    tokens, usd, model = data.get("tokens"), data.get("usd"), data.get("model", "")
+    # By type, because True is an int, and by range, because NaN compares with nothing.
+    if tokens is not None and not (type(tokens) is int and 0 <= tokens <= MOST_TOKENS):
+        return None
+    if usd is not None and not (type(usd) in (int, float) and 0 <= usd <= MOST_USD):
+        return None
+    if tokens is None and usd is None:
+        return None
+    dollars = None if usd is None else float(usd)
+    return Usage(tokens, dollars, model[:LONGEST_MODEL] if isinstance(model, str) else "")
+
+
+def read_work_s(path: Path) -> float:
+    """How long an attempt had worked when its driver last looked."""
+    work_s = _read_object(path).get("work_s")
+    return work_s if type(work_s) is float and 0 <= work_s < MOST_USD else 0.0
+
+
+def read_failure(path: Path) -> str:
+    """Why no model served the built-in loop any more, as it tells beside what it used."""
+    failed = _read_object(path).get("failed")
+    return failed[:LONGEST_REASON] if isinstance(failed, str) else ""
+
+
+def _read_object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(_read_small_file(path))
     except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(data, dict):
-        return None
-    tokens, usd, model = data.get("tokens", 0), data.get("usd", 0.0), data.get("model", "")
-    # By type, because True is an int, and by range, because NaN compares with nothing.
-    numbers = type(tokens) is int and type(usd) in (int, float)
-    if not (numbers and 0 <= tokens <= MOST_TOKENS and 0 <= usd <= MOST_USD):
-        return None
-    return Usage(tokens, float(usd), model[:LONGEST_MODEL] if isinstance(model, str) else "")
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _read_small_file(path: Path) -> bytes:
-    """A regular file that is no link; opening a FIFO would wait for a writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_REPORT:
-            raise ValueError("not a report of an agent")
-        return os.read(descriptor, LARGEST_REPORT)
-    finally:
-        os.close(descriptor)
+    with open_regular(path) as file:
+        data = file.read(LARGEST_REPORT + 1)
+    if len(data) > LARGEST_REPORT:
+        raise ValueError("not a report of an agent")
+    return data
+
+
+def write_report(path: Path, told: Mapping[str, Any]) -> None:
+    """Write it whole: whoever reads meanwhile sees the one before, or this one."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(told))
+    draft.replace(path)

@@ -3,47 +3,38 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
-from signoff.agents.assignment import (
-    ANSWER_VARIABLE,
-    USAGE_VARIABLE,
-    Assignment,
-    AttemptReport,
-    read_answer,
-    read_usage,
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from signoff.agents.assignment import ANSWER_VARIABLE, USAGE_VARIABLE, Assignment, AttemptReport
+from signoff.agents.meter import AttemptWatch, UsageMeter
+from signoff.agents.presets import (
+    own_places,
+    preset_of,
+    sandbox_variables,
+    with_preset,
 )
+from signoff.agents.readers import READERS, read_nothing
+from signoff.agents.troubles import command_words
 from signoff.domain.findings import Severity, Trouble
-from signoff.domain.observation import Ending, Observation
-from signoff.domain.text import decode_output, storable_path
-from signoff.domain.verdict import Isolation
+from signoff.domain.text import decode_output, escape_line, storable_path
+from signoff.domain.verdict import Ending, Isolation, Observation
 from signoff.errors import ConfigInvalid
-from signoff.process.command import Command, Confinement
-from signoff.process.environment import clean_environment
+from signoff.process.command import Command, Confinement, Mount
+from signoff.process.environment import clean_environment, safe_search_path
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
-from signoff.settings.loading import Role, implied_variables
+from signoff.settings.roles import Price, Role, RoleKind
 from signoff.verification.enclosure import UNCONFINED, Enclosure, tool_folder
 
-# Clients that keep state of their own in the home folder: what each must be able to write.
-CLIENTS: dict[str, tuple[str, ...]] = {
-    "claude": (".claude", ".claude.json"),
-    "codex": (".codex",),
-    "gemini": (".gemini",),
-    "qwen": (".qwen",),
-    "opencode": (".local/share/opencode", ".local/state/opencode", ".config/opencode"),
-    "aider": (".aider",),
-    "goose": (".config/goose", ".local/share/goose"),
-    "cursor-agent": (".cursor",),
-}
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -55,6 +46,8 @@ GIT_IS_READ_ONLY = (
     'the sandbox keeps `.git` as it is; `writable = [".git"]` under `[sandbox]` '
     f"lets agents commit: {_PAGE}"
 )
+_VERSION_LIMIT_S = 30.0
+_LONGEST_VERSION = 80
 _LAST_LINES = 20
 _LAST_BYTES = 8_000
 _NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTABLE})
@@ -64,38 +57,43 @@ _REFUSED = {
     Isolation.NAMESPACES: re.compile(r"read-only file system|\bEROFS\b", re.IGNORECASE),
     Isolation.LANDLOCK: re.compile(r"permission denied(?! \()|\bEACCES\b", re.IGNORECASE),
 }
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-_SHELL = re.compile(r"(?:^|\s)(\|\|?|&&?|\d?>>?|<|\d?>&\d)(?=\s|$)|(;)(?=\s|$)|(\$)(?=[\w{(])")
 _OWN_GIT = re.compile(r"(?:^|[\s'\"/])\.git/(?!worktrees/)")
 
 
-@dataclass(frozen=True)
-class CommandAgent:
+class CommandAgent(Struct, frozen=True):
     """Starts a fresh process per attempt; nothing is carried from one step to the next."""
 
     environ: Mapping[str, str]
     search_path: str
     mark: str | None = None  # of the workspace, to find what outlives a killed driver
     enclosure: Enclosure = UNCONFINED
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()  # what is shown in the workspace's place
 
     def work(self, assignment: Assignment) -> AttemptReport:
-        """Run the role's command to its end and read its usage report."""
-        argv, stdin = _command_line(assignment.role, assignment.prompt, assignment.prompt_file)
+        """Run the role's command to its end, and read what it says of itself meanwhile."""
+        role, confined = assignment.role, self.enclosure.of_agents is not Isolation.NONE
+        argv, stdin = _command_line(role, assignment.prompt, assignment.prompt_file)
         if "/" in argv[0]:  # a path, seen from the workspace
             argv = (os.path.normpath(assignment.workspace / argv[0]), *argv[1:])
+        path = self.search_path
+        if role.kind is RoleKind.REVIEW:
+            # Who reviews runs nothing out of an environment that the reviewed agent can write.
+            path = safe_search_path(path, assignment.workspace)
         environment = clean_environment(
             self.environ,
-            path=self.search_path,
-            passed=assignment.role.env,
+            path=path,
+            passed=role.env,
             extra={
                 **self.enclosure.variables(self.enclosure.of_agents),
+                **sandbox_variables(preset_of(role), confined=confined),
                 **assignment.variables,
                 **({WORKSPACE_VARIABLE: self.mark} if self.mark else {}),
                 USAGE_VARIABLE: str(assignment.usage_file),
                 ANSWER_VARIABLE: str(assignment.answer_file),
             },
         )
-        show = assignment.on_output
+        watch = AttemptWatch(assignment, self._meter(role))
         observation = run(
             Command(
                 argv=argv,
@@ -106,14 +104,21 @@ class CommandAgent:
                 marked_by=WORKSPACE_VARIABLE if self.mark else None,
                 confinement=self._confinement(assignment, argv),
             ),
-            cancelled=assignment.cancelled,
-            on_output=None if show is None else (lambda _stream, chunk: show(chunk)),
+            cancelled=watch.must_end,
+            on_output=watch.read,
         )
-        usage = read_usage(assignment.usage_file)
-        unreadable = usage is None and os.path.lexists(assignment.usage_file)
-        answer = read_answer(assignment.answer_file)
-        why = why_it_ended(observation, self.enclosure.of_agents)
-        return AttemptReport(observation, usage, answer, unreadable, why)
+        isolation = self.enclosure.of_agents
+        return watch.report(observation, lambda seen: why_it_ended(seen, isolation))
+
+    def beside(self, mounts: tuple[Mount, ...], mark: str) -> CommandAgent:
+        """The same agent with something else shown to it in the workspace's place."""
+        return replace(self, mounts=mounts, mark=mark)
+
+    def _meter(self, role: Role) -> UsageMeter:
+        preset, home = preset_of(role), self.environ.get("HOME")
+        reader = READERS.get(role.agent, read_nothing)
+        log = preset.log if preset is not None else ""
+        return UsageMeter(reader, self.prices, log, Path(home) if home else None, role.model)
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
         """What the role's own command names may be read: whoever approved it named it."""
@@ -129,85 +134,44 @@ class CommandAgent:
             loaded = (_PACKAGE, *libraries)
             named += [p for p in loaded if not p.is_relative_to(assignment.workspace)]
         home = self.environ.get("HOME")
-        own = paths_of_client(argv[0], Path(home)) if home else ()
+        own = own_places(assignment.role, argv[0], Path(home)) if home else ()
         return self.enclosure.for_agent(
             assignment.role,
             assignment.workspace,
             readable=named,
             writable=(assignment.usage_file.parent, *own),
+            mounts=self.mounts,
         )
 
 
-def check_role(role: Role, search_path: str, workspace: Path) -> None:
-    """Raise when the role's command cannot be started at all."""
-    trouble = _program_trouble(role, search_path, workspace)
-    if trouble is not None:
-        raise ConfigInvalid(trouble.message, trouble.hint)
+def try_role(
+    role: Role, environ: Mapping[str, str], search_path: str, workspace: Path
+) -> tuple[Trouble | None, str]:
+    """For `doctor`: start the role's program and have it say its version.
 
-
-def troubles_of(
-    role: Role, search_path: str, workspace: Path, environ: Mapping[str, str]
-) -> Iterator[Trouble]:
-    """Everything about a role that its first attempt would stumble over."""
-    stopped = _program_trouble(role, search_path, workspace)
-    if stopped is not None:
-        yield stopped
-    syntax = _SHELL.search(_QUOTED.sub("_", role.command))
-    if syntax is not None and (stopped is None or stopped.severity is not Severity.ERROR):
-        sign = next(group for group in syntax.groups() if group)
-        yield Trouble(
-            "role-shell-syntax",
-            Severity.WARNING,
-            f"role `{role.name}`: no shell runs the command, so `{sign}` is an ordinary word in it",
-            "wrap it: sh -c '…', or name a script",
+    What is wrong, or the version; both empty of a command of which nothing is known.
+    """
+    role, preset = with_preset(role), preset_of(role)
+    words = shlex.split(role.command)
+    if preset is None or not preset.words or find_tool(words[0], search_path, workspace) is None:
+        return None, ""
+    seen = run(
+        Command(
+            argv=(words[0], "--version"),
+            cwd=workspace,
+            env=clean_environment(environ, path=search_path, extra=dict(preset.sets)),
+            limits=Limits(wall_s=_VERSION_LIMIT_S),
         )
-    implied = implied_variables(role)
-    for name in dict.fromkeys(role.env):
-        if name not in environ and name not in implied:
-            yield Trouble(
-                "role-variable-unset",
-                Severity.WARNING,
-                f"role `{role.name}` asks for the variable `{name}`, which is not set here",
-                f"export {name}=…, or take it out of `env` under [roles.{role.name}]",
-            )
-
-
-def _words(role: Role) -> list[str]:
-    try:
-        words = shlex.split(role.command)
-    except ValueError as error:
-        raise ConfigInvalid(f"role `{role.name}`: command is not a command line: {error}") from None
-    if not words:
-        raise ConfigInvalid(f"role `{role.name}` has an empty command")
-    return words
-
-
-def _program_trouble(role: Role, search_path: str, workspace: Path) -> Trouble | None:
-    """Why the role's command cannot be started at all."""
-    try:
-        program = _words(role)[0]
-    except ConfigInvalid as error:
-        hint = f"mend `command` under [roles.{role.name}], or --role {role.name}='COMMAND'"
-        return Trouble("role-command-unreadable", Severity.ERROR, error.message, hint)
-    if find_tool(program, search_path, workspace) is not None:
-        return None
-    here = workspace / program
-    try:
-        is_file = here.is_file()
-    except (OSError, ValueError):
-        is_file = False
-    said, advice = "was not found", f"install `{program}`"
-    if is_file and "/" in program:
-        said, advice = "is not executable", f"chmod +x {shlex.quote(str(here))}"
-    elif is_file:
-        said = "was not found on the search path"
-        advice = f"write ./{program} for the file of the workspace"
-    return Trouble(
-        "role-program-missing",
-        Severity.WARNING,
-        f"role `{role.name}`: command `{program}` {said}",
-        f"{advice}, or change the role's command: --role {role.name}='COMMAND'",
     )
+    said = decode_output(seen.stdout.kept).strip().splitlines()
+    if seen.exit_code == 0 and said:
+        return None, escape_line(said[0][:_LONGEST_VERSION])
+    return Trouble(
+        "role-program-broken",
+        Severity.WARNING,
+        f"role `{role.name}`: `{words[0]} --version` failed: {seen.describe()}",
+        f"install it again: {preset.package}",
+    ), ""
 
 
 def _command_line(
@@ -217,7 +181,7 @@ def _command_line(
 
     One that is too long for an argument is written to the file, and the argument says so.
     """
-    words = _words(role)
+    words = command_words(role)
     if not any(PROMPT_PLACE in word for word in words):
         return tuple(words), prompt.encode("utf-8", "replace")
     if len(prompt.encode("utf-8", "replace")) > LONGEST_ARGUMENT_BYTES:
@@ -226,18 +190,13 @@ def _command_line(
                 f"role `{role.name}`: the prompt is too long for an argument",
                 "leave out {prompt}: the command then gets the prompt on standard input",
             )
-        prompt = _in_file(prompt, file)
+        # The agent may write next to the file, so nothing that lies there is written through.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(file, flags, 0o600), "wb") as f:
+            f.write(prompt.encode("utf-8", "replace"))
+        prompt = f"Your task is written in the file {file}. Read all of it first, then do it."
     safe = prompt.replace("\0", "�")
     return tuple(word.replace(PROMPT_PLACE, safe) for word in words), b""
-
-
-def _in_file(prompt: str, file: Path) -> str:
-    """The agent may write next to the file, so nothing that lies there is written through."""
-    with open(
-        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb"
-    ) as f:
-        f.write(prompt.encode("utf-8", "replace"))
-    return f"Your task is written in the file {file}. Read all of it first, then do what it says."
 
 
 def _named(word: str, workspace: Path) -> Path | None:
@@ -252,12 +211,6 @@ def _named(word: str, workspace: Path) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if there and not path.is_relative_to(workspace) else None
-
-
-def paths_of_client(command: str, home: Path) -> tuple[Path, ...]:
-    """The places of a known client that exist; an unknown command gets none."""
-    known = CLIENTS.get(posixpath.basename(command), ())
-    return tuple(home / place for place in known if (home / place).exists())
 
 
 def why_it_ended(seen: Observation, isolation: Isolation) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from signoff.agents.session import PlanSession
 from signoff.agents.sessions.writing import CHECK_KINDS
@@ -23,7 +24,6 @@ _CHECK = {
         "text": _TEXT,
         "command": _TEXT,
         "min_count": _NUMBER,
-        "url": _TEXT,
     },
     "required": ["kind"],
 }
@@ -52,8 +52,7 @@ _POSTCONDITION = {
 }
 
 
-@dataclass(frozen=True)
-class ToolOffer:
+class ToolOffer(Struct, frozen=True):
     """A tool as a model is told of it."""
 
     name: str
@@ -63,7 +62,6 @@ class ToolOffer:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Its parameters as JSON schema."""
         return {
             "type": "object",
             "properties": dict(self.properties),
@@ -72,11 +70,8 @@ class ToolOffer:
         }
 
 
-@dataclass(frozen=True)
-class PlanTool(ToolOffer):
-    """A plan tool, with the method behind it."""
-
-    method: Callable[..., str] = field(kw_only=True)
+class PlanTool(ToolOffer, frozen=True, kw_only=True):
+    method: Callable[..., str]
 
     def call(self, session: PlanSession, arguments: Any) -> str:
         """Call it with whatever a model sent; what does not fit comes back as text."""
@@ -142,11 +137,7 @@ PLAN_TOOLS: tuple[PlanTool, ...] = (
         "postcondition_verify",
         "Prove a postcondition with evidence, or have its check run. If it cannot be reached, say"
         " why in unattainable_because: a person decides.",
-        {
-            "postcondition_number": _NUMBER,
-            "evidence": _TEXT,
-            "unattainable_because": _TEXT,
-        },
+        {"postcondition_number": _NUMBER, "evidence": _TEXT, "unattainable_because": _TEXT},
         ("postcondition_number",),
         method=PlanSession.postcondition_verify,
     ),
@@ -154,32 +145,27 @@ PLAN_TOOLS: tuple[PlanTool, ...] = (
 
 
 def call_plan_tool(session: PlanSession, name: str, arguments: Any) -> str:
-    """Call a plan tool by its name."""
     found = [tool for tool in PLAN_TOOLS if tool.name == name]
     if not found:
         return f"error: `{name}` is no plan tool; they are {', '.join(t.name for t in PLAN_TOOLS)}"
     return found[0].call(session, arguments)
 
 
-@dataclass(frozen=True)
-class PlanView:
+class PlanView(Struct, frozen=True):
     """A session's plan as a program reads it: every answer is the gate's, as of now."""
 
     session: PlanSession
 
     @property
     def objective(self) -> str:
-        """What the plan is for."""
         return self.session.report().objective
 
     @property
     def steps(self) -> tuple[Standing, ...]:
-        """Where each step stands."""
         return self.session.gate().steps
 
     @property
     def postconditions(self) -> tuple[Standing, ...]:
-        """Where each postcondition stands."""
         return self.session.gate().postconditions
 
     def to_render(self) -> str:

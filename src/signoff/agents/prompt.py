@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import stat
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.plan import Contract, Step, Subscription, SubscriptionKind
 from signoff.domain.text import decode_output, escape, escape_line, tail
 from signoff.errors import SignoffError
+from signoff.workspace.folders import open_regular
 
 LONGEST_MATERIAL = 20_000
 LONGEST_TAIL = 4_000
@@ -23,8 +24,7 @@ _REVIEWS = (
 )
 
 
-@dataclass(frozen=True)
-class Material:
+class Material(Struct, frozen=True):
     """One subscription as it was found: its text, or why there is none."""
 
     name: str
@@ -32,8 +32,7 @@ class Material:
     missing: str = ""
 
 
-@dataclass(frozen=True)
-class Setback:
+class Setback(Struct, frozen=True):
     """Why the attempt before did not count."""
 
     message: str
@@ -43,6 +42,7 @@ class Setback:
     restored: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     broke_later: bool = False
+    starts_over: bool = False  # it was right by itself, and did not fit onto what others did
     suspects: tuple[str, ...] = ()
 
 
@@ -111,6 +111,9 @@ def _setback(setback: Setback) -> str:
         "An earlier step of this plan was done and a later change broke it again. Repair it "
         "without undoing the later work."
         if setback.broke_later
+        else "An earlier attempt at this step could not be put into the project, which others "
+        "changed meanwhile. You start again from what the project holds now."
+        if setback.starts_over
         else "An earlier attempt at this step did not count."
     )
     verdict = escape_line(setback.message[:LONGEST_TAIL])
@@ -177,10 +180,7 @@ def _capped(text: str, limit: int) -> str:
 
 def _fenced(text: str, language: str = "") -> str:
     """A fence longer than any in the text, so that the text cannot end it."""
-    longest = run = 0
-    for char in text:
-        run = run + 1 if char == "`" else 0
-        longest = max(longest, run)
+    longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
@@ -190,7 +190,6 @@ def gather(
     workspace: Path,
     read_topic: Callable[[str], str | None],
 ) -> tuple[Material, ...]:
-    """Read every subscription as it is now."""
     return tuple(_read(s, workspace, read_topic) for s in subscriptions)
 
 
@@ -218,12 +217,5 @@ def _read_file(workspace: Path, target: str) -> str:
     path = (root / target).resolve()
     if not path.is_relative_to(root):
         raise PermissionError(0, "it lies outside the workspace")
-    # Opening a FIFO would wait for a writer, so it is opened without blocking and then refused.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise PermissionError(0, "it is not a regular file")
-        with open(descriptor, "rb", closefd=False) as file:
-            return decode_output(file.read(LONGEST_MATERIAL * 4))
-    finally:
-        os.close(descriptor)
+    with open_regular(path) as file:
+        return decode_output(file.read(LONGEST_MATERIAL * 4))

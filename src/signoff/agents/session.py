@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from signoff.agents.sessions.chain import Adjudicator, SessionChain, SessionJudge
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.agents.sessions.chain import SessionChain, SessionJudge
 from signoff.agents.sessions.claims import (
     NO_PLAN,
     check_step,
@@ -16,13 +18,7 @@ from signoff.agents.sessions.claims import (
     verify_postcondition,
 )
 from signoff.agents.sessions.evidence import note_strays
-from signoff.agents.sessions.finishing import (
-    SessionReport,
-    finish,
-    make_report,
-    show_plan,
-    sign,
-)
+from signoff.agents.sessions.finishing import SessionReport, finish, make_report, show_plan, sign
 from signoff.domain.digests import digest_of
 from signoff.domain.facts import SessionStarted
 from signoff.domain.ledger import Draft, Kind
@@ -40,7 +36,7 @@ from signoff.domain.text import escape_line
 from signoff.errors import PlanConflict, UsageError
 from signoff.gate.gate import session_standing
 from signoff.gate.state import State
-from signoff.settings.agent import SessionPolicy
+from signoff.settings.loading import SessionPolicy
 from signoff.storage.ledger import Ledger
 
 __all__ = ["Delegation", "PlanSession", "SessionReport", "sign_session"]
@@ -48,8 +44,7 @@ __all__ = ["Delegation", "PlanSession", "SessionReport", "sign_session"]
 LONGEST_NOTE = 4_000
 
 
-@dataclass(frozen=True)
-class Delegation:
+class Delegation(Struct, frozen=True):
     """A child session, or why there is none; `text` is for the model either way."""
 
     text: str
@@ -76,6 +71,7 @@ class PlanSession(SessionChain):
         author: str,
         session_id: str | None = None,
         plan: Plan | None = None,
+        plan_id: str = "",
         budget: Budget | None = None,
         pins: str = "",
         resume: bool = False,
@@ -95,7 +91,9 @@ class PlanSession(SessionChain):
         named = session_id_of(session_id or secrets.token_hex(16))
         session = cls.open(ledger, named, workspace, policy, judge, plan)
         known, begun = session.state.session, session.state.session.started
-        digest = None if plan is None else _digest(plan)
+        digest = None
+        if plan is not None:
+            digest = plan.plan_digest or digest_of([subject.digest for subject in plan.subjects])
         if begun is not None and begun.plan_digest != digest:
             # Another plan has a history of its own.
             raise PlanConflict(
@@ -107,6 +105,7 @@ class PlanSession(SessionChain):
         facts = begun or SessionStarted(
             workspace=str(workspace),
             plan_digest=digest,
+            plan=plan_id,
             pins=pins,
             tokens=limit.tokens,
             usd=limit.usd,
@@ -119,12 +118,10 @@ class PlanSession(SessionChain):
 
     @property
     def has_plan(self) -> bool:
-        """Whether there is a plan to prove."""
         return self.look().provable
 
     @property
     def has_own_plan(self) -> bool:
-        """Whether the agent or a person wrote it."""
         state = self.look()
         return state.plan is not None and state.author is not Author.DERIVED
 
@@ -135,12 +132,6 @@ class PlanSession(SessionChain):
         records = (self.state.record(step.id) for step in self.state.plan.steps)
         over = (ClaimStatus.DONE, ClaimStatus.BLOCKED)
         return sum(r.claim.status not in over and not r.waived for r in records)
-
-    def let_rule(self, adjudicator: Adjudicator) -> None:
-        """Have a second model rule about blocked steps, where the policy wants one."""
-        self.adjudicator = adjudicator
-        for child in self.children():
-            child.let_rule(adjudicator)
 
     # Plan tools: text in, text out.
 
@@ -188,13 +179,7 @@ class PlanSession(SessionChain):
     # The sessions below, and the budget that they share.
 
     def delegate(
-        self,
-        step_number: Any,
-        objective: Any,
-        *,
-        tokens: int | None = None,
-        usd: float | None = None,
-        author: str = "",
+        self, step_number: Any, objective: Any, *, tokens: int | None = None
     ) -> Delegation:
         """Hand a step to a session of its own; it gets a share of what is left of the budget.
 
@@ -211,15 +196,15 @@ class PlanSession(SessionChain):
         shut = [child for child, given in self.unfinished_children() if given == step]
         share = state.session.shares[shut[-1].id].budget if shut else None
         if share is None:
-            offered = _offered_share(self.left(), tokens, usd)
+            offered = _offered_share(self.left(), tokens)
             refused = _why_not_delegated(state, objective)
             if refused or isinstance(offered, str):
                 return Delegation(refused or str(offered))
             share = offered
         facts = replace(
             begun,
-            author=author or begun.author,
             plan_digest=None,
+            plan="",
             tokens=share.tokens,
             usd=share.usd,
             parent=self.id,
@@ -287,12 +272,10 @@ class PlanSession(SessionChain):
 
     @property
     def standing(self) -> SessionStanding:
-        """Where the session stands now."""
         gate = self.gate()
         return session_standing(self.state, gate)
 
     def report(self) -> SessionReport:
-        """What was claimed, what is proved, and what it cost."""
         return make_report(self, self.spent())
 
 
@@ -307,10 +290,6 @@ def sign_session(session: PlanSession, *, by: str) -> SessionReport:
     if session.look().provable and not session.state.aborted:
         sign(session, by)
     return session.report()
-
-
-def _digest(plan: Plan) -> str:
-    return plan.plan_digest or digest_of([subject.digest for subject in plan.subjects])
 
 
 def _taken_up(child: PlanSession, facts: SessionStarted) -> Delegation:
@@ -337,18 +316,14 @@ def _why_not_delegated(state: State, objective: str) -> str:
     return ""
 
 
-def _offered_share(left: Budget, tokens: int | None, usd: float | None) -> Budget | str:
+def _offered_share(left: Budget, tokens: int | None) -> Budget | str:
     """What a child gets: what was asked for, else half of what is left; text when it cannot be."""
     if tokens is not None and (type(tokens) is not int or tokens < 1):
         return "error: `tokens` must be a number above 0"
-    if usd is not None and not (type(usd) in (int, float) and 0 < usd < float("inf")):
-        return "error: `usd` must be a number above 0"
     if left.tokens is not None:
         tokens = left.tokens // 2 if tokens is None else tokens
         if not 0 < tokens <= left.tokens:
             return f"refused: {left.tokens} tokens are left of this session's budget"
-    if left.usd is not None:
-        usd = round(left.usd / 2, 9) if usd is None else usd
-        if not 0 < usd <= left.usd:
-            return f"refused: {left.usd} USD are left of this session's budget"
-    return Budget(tokens, None if usd is None else float(usd))
+    if left.usd is not None and left.usd <= 0:
+        return f"refused: {left.usd} USD are left of this session's budget"
+    return Budget(tokens, None if left.usd is None else round(left.usd / 2, 9))

@@ -7,15 +7,15 @@ import os
 import shlex
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import click
+from msgspec import to_builtins
 
+from signoff.cli.events import entry_line
 from signoff.cli.options import json_option
-from signoff.cli.progress import entry_line
 from signoff.cli.report import SELF_SET, say_session, session_json, status_json
 from signoff.cli.show import answer_json, count, note, say, say_line
 from signoff.cli.streams import leave_at_once
@@ -26,7 +26,7 @@ from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
 from signoff.orchestrator.events import Appended, Event
 from signoff.usecases.harness import find_plan
 from signoff.wiring import open_engine, open_harness
-from signoff.workspace.repository import find_repository
+from signoff.workspace.folders import find_repository
 
 if TYPE_CHECKING:
     from signoff.agents.loop.limits import LoopLimits
@@ -38,7 +38,7 @@ LONGEST_SHOWN = 160
 
 def _finite(_ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is no limit", param=param)
+        raise click.BadParameter(f"`{value}` is not a number above 0", param=param)
     return value
 
 
@@ -361,7 +361,7 @@ def report_json(report: AgentReport) -> dict[str, Any]:
         "session": report.loop.session,
         "standing": report.standing,
         "done": report.done,
-        "loop": asdict(report.loop),
+        "loop": to_builtins(report.loop, enc_hook=str),
         "plan": None if plan is None else session_json(plan),
         "restored": None if report.restored is None else undo_json(report.restored),
         "run": None if report.run is None else status_json(report.run.status),

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from signoff import __version__
+from signoff.cli.options import color_option
+from signoff.cli.show import note
 from signoff.cli.streams import outlive_readers
 from signoff.errors import (
     InternalError,
@@ -21,51 +23,69 @@ from signoff.errors import (
 from signoff.fastpath import show_failure as tell_failure
 
 # Verb, module, and a line that fits a terminal of 80 columns; in the order of --help.
-_TABLE = (
-    ("init", "plans", "Create a vault, signoff.toml and a first plan here."),
-    ("new", "plans", "Create a named plan in the vault."),
-    ("verify", "verify", "Check a plan without running anything."),
-    ("approve", "approve", "Approve a plan exactly as it is shown."),
-    ("reject", "approve", "Withdraw an approval, or refuse a plan."),
-    ("run", "run", "Run an approved plan, or resume its run."),
-    ("status", "status", "Show which steps of a plan are done and what is missing."),
-    ("show", "status", "Print the plan as it is written now."),
-    ("log", "log", "Print what happened, entry by entry."),
-    ("audit", "audit", "Prove a sign-off again without trusting any agent."),
-    ("receipt", "proofs", "Prove a sign-off to people who were not there."),
-    ("stats", "stats", "Show what agents claimed, what was kept, and the cost."),
-    ("inbox", "inbox", "List the questions that wait for a person."),
-    ("answer", "inbox", "Answer a question from the inbox."),
-    ("cancel", "plans", "Cancel a plan's run and stop its driver."),
-    ("doctor", "doctor", "Check this machine and the vault, and say what to do."),
-    ("bind", "plans", "Bind this worktree to a plan."),
-    ("unbind", "plans", "Unbind this worktree."),
-    ("worktree", "worktree", "Worktrees: one plan, one branch, one checkout each."),
-    ("ready", "queue", "Show which plans can be started now."),
-    ("next", "queue", "Hand out the next plan that is ready."),
-    ("queue-status", "queue", "Show every plan in a line."),
-    ("merge", "merge", "Merge a signed-off plan's branch into the base."),
-    ("merge-order", "merge", "List finished plans in the order to merge them."),
-    ("diff", "diff", "Show what changed since approval."),
-    ("edit", "edit", "Replace a plan's text, unless somebody else did."),
-    ("progress", "plans", "Show a plan's progress, or add a line to it."),
-    ("activate", "plans", "Move a staged plan from queued-plans into the vault."),
-    ("conflicts", "conflicts", "List conflict copies of plans and progress files."),
-    ("check", "check", "Check every plan of the vault, for CI and pre-commit."),
-    ("check-artifact", "check_artifact", "Check that files are what they claim to be."),
-    ("agent", "agent", "Have a model do a task and check what it did."),
-    ("install", "install", "Install signoff into a client."),
-    ("uninstall", "install", "Remove from a client what install added."),
-    ("hook", "fast", "Answer a client's hook."),
-    ("mcp", "mcp", "Serve the plan tools to an agent over MCP."),
-    ("sign", "sign", "Sign an agent's work, once the agent has ended."),
-    ("sessions", "sessions", "List agents' sessions in this workspace."),
-    ("undo", "undo", "Undo what an agent's last calls changed."),
-    ("resolve-active-plan", "fast", "Print the files of the plan this worktree works on."),
-    ("list-plans", "fast", "List every plan of the vault with its status."),
-    ("session-start", "fast", "Print what an agent should know when it begins."),
-)
-VERBS: dict[str, str] = {verb: module for verb, module, _ in _TABLE}
+GROUPS = {
+    "Start here": (
+        ("init", "plans", "Set this folder up: a vault, signoff.toml, a first plan."),
+        ("new", "plans", "Create another plan, with a name of its own."),
+        ("verify", "verify", "Look for mistakes in a plan; nothing is run."),
+        ("approve", "approve", "Read what a plan would do, and approve exactly that."),
+        ("run", "run", "Have agents work on a plan until its contracts hold."),
+        ("status", "status", "Show which steps are done and what is missing."),
+        ("inbox", "inbox", "List the questions that wait for you."),
+        ("answer", "inbox", "Answer one of them."),
+        ("doctor", "doctor", "Check that signoff can work on this machine."),
+        ("help", "meta", "Explain a verb: signoff help run."),
+    ),
+    "Decide": (
+        ("sign", "sign", "Sign off work that an agent did in its own client."),
+        ("reject", "approve", "Take an approval back, or refuse a plan."),
+        ("cancel", "plans", "End a plan's run for good."),
+        ("edit", "edit", "Change a plan's text, unless somebody else did."),
+        ("undo", "undo", "Undo what an agent's last calls changed."),
+    ),
+    "Look": (
+        ("list", "queue", "List all plans: state, steps done, who works on them."),
+        ("show", "look", "Print a plan, or an attempt's prompt, answer and changes."),
+        ("log", "look", "Tell what happened, entry by entry."),
+        ("diff", "look", "Show what changed since a plan was approved."),
+        ("progress", "plans", "Show the notes about a plan, or add one."),
+        ("sessions", "sessions", "List the sessions that agents had here."),
+        ("audit", "audit", "Check a sign-off again, trusting no agent."),
+        ("receipt", "proofs", "Prove a sign-off to people who were not there."),
+        ("stats", "stats", "Show how often agents' claims held, and the cost."),
+    ),
+    "Many plans": (
+        ("worktree", "worktree", "Give every plan a branch and a checkout of its own."),
+        ("bind", "plans", "Say which plan this worktree works on."),
+        ("unbind", "plans", "Say that it works on no plan any more."),
+        ("ready", "queue", "Show which plans can start now, and why others cannot."),
+        ("next", "queue", "Take the next plan that is ready."),
+        ("merge", "merge", "Merge a signed-off plan's branch, judged once more."),
+        ("activate", "plans", "Move a staged plan into the vault."),
+        ("conflicts", "conflicts", "List the copies that cloud drives made of plans."),
+        ("check", "check", "Check every plan of the vault, for CI and pre-commit."),
+    ),
+    "Clients": (
+        ("install", "install", "Install signoff into Claude Code or another client."),
+        ("uninstall", "install", "Remove from a client what install added."),
+        ("agent", "agent", "Have a model do a task, and check what it did."),
+        ("mcp", "mcp", "Serve the plan tools to an agent over MCP."),
+    ),
+    "Plumbing": (
+        ("completion", "meta", "Print what makes your shell complete commands."),
+        ("gc", "gc", "Give back disk space that nobody needs any more."),
+        ("version", "meta", "Print the version."),
+        ("check-artifact", "check_artifact", "Check that files are what they claim to be."),
+        ("hook", "fast", "Answer a client's hook."),
+        ("resolve-active-plan", "fast", "Print the files of the plan this worktree works on."),
+        ("list-plans", "fast", "List plan files with their status, for scripts."),
+        ("session-start", "fast", "Print what an agent should know when it begins."),
+    ),
+}
+VERBS: dict[str, str] = {verb: module for rows in GROUPS.values() for verb, module, _ in rows}
+# Names that went: they still work, and say what to type instead.
+FORMER = {"queue-status": ["list"], "merge-order": ["merge", "--order"]}
+_WIDEST_VERB = 10
 _QUOTED = re.compile(r"(?<![=\w])'([^'`]*)'")
 
 
@@ -89,12 +109,17 @@ class LazyVerbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """From the list alone: loading every verb takes longer than people wait for help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, short) for verb, _, short in _TABLE])
+        for title, rows in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{verb:<{_WIDEST_VERB}}", text) for verb, _, text in rows])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in FORMER:
+            now = FORMER[args[0]]
+            note(f"`signoff {args[0]}` is now `signoff {' '.join(now)}`")
+            args = [*now, *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             import difflib  # noqa: PLC0415 - only needed when a verb is misspelt
 
@@ -112,16 +137,18 @@ class LazyVerbs(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output on stdout.")
+@color_option(hidden=False)
 @click.version_option(__version__, message="signoff %(version)s")
 @click.pass_context
 def signoff(ctx: click.Context, as_json: bool) -> None:
     """Decide when an AI agent's work is done.
 
-    A plan is a markdown file whose steps carry contracts. Agents do the work;
+    A plan is a markdown file whose steps have contracts. Agents do the work;
     only signoff runs the contracts, keeps the proof, and signs off.
 
     \b
     PLAN is a path, a name, or nothing (the plan bound here, else the vault's PLAN.md).
+    --json and --color may also stand behind the verb.
     Exit codes: 0 done/yes, 1 not done, 2 wrong usage, 3 could not judge,
     4 invalid plan or configuration, 5 conflict, 6 waiting for a person,
     130 interrupted (state is safe).

@@ -8,13 +8,22 @@ from pathlib import Path
 
 import click
 
-from signoff.cli.opening import open_plan
-from signoff.cli.options import json_option, plan_argument, role_option
-from signoff.cli.report import finding_lines
-from signoff.cli.show import answer_json, count, note, say, say_json, short, versioned
+from signoff.cli.opening import agent_roles, open_plan
+from signoff.cli.options import agent_option, json_option, plan_argument, role_option
+from signoff.cli.show import (
+    answer_json,
+    count,
+    finding_lines,
+    note,
+    say,
+    say_json,
+    short,
+    versioned,
+)
 from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
+from signoff.process.environment import activated_in
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 from signoff.usecases.person import ADVICE, UNPROVEN, in_words
 from signoff.usecases.pinning import OLDER
@@ -22,17 +31,25 @@ from signoff.usecases.pinning import OLDER
 
 @click.command("approve")
 @plan_argument
+@agent_option
 @role_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @json_option
 def approve_command(
-    plan: str | None, workspace: Path | None, roles: dict[str, str], yes: bool, as_json: bool
+    plan: str | None,
+    workspace: Path | None,
+    agent: str | None,
+    model: str | None,
+    roles: dict[str, str],
+    yes: bool,
+    as_json: bool,
 ) -> int:
     """Approve a plan exactly as it is shown.
 
     Approval pins the plan, its contracts, the protected files and the configuration. Runs use
     what was pinned and ignore later edits."""
-    harness, place = open_plan(plan, workspace, roles)
+    roles = agent_roles(plan, workspace, agent, model) | roles
+    harness, place = open_plan(plan, workspace, roles, staged=False)
     proposal = propose(harness, place)
     show_proposal(proposal)
     if not yes:
@@ -52,7 +69,7 @@ def approve_command(
 @json_option
 def reject_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """Withdraw an approval, or refuse a plan: it becomes a draft again."""
-    harness, place = open_plan(plan, workspace)
+    harness, place = open_plan(plan, workspace, staged=False)
     decision = reject(harness, place, why)
     if as_json:
         answer_json(plan=place.name, status=decision.status, seq=decision.entry.seq)
@@ -65,7 +82,7 @@ def ask_person(plan: str) -> None:
     """A yes typed at a terminal; anything else is a no."""
     if not sys.stdin.isatty():
         raise NotApproved(
-            "nobody is at the terminal to approve",
+            "this is not a terminal, so nobody can be asked to approve",
             f"signoff approve {shlex.quote(plan)} at a terminal, or --yes",
         )
     if not click.confirm("Approve exactly this?", err=True):
@@ -95,10 +112,14 @@ def _show_pins(proposal: Proposal) -> None:
     pins = proposal.pins
     for name, role in pins.settings["roles"].items():
         note(f"role {name}: {role['command']}")
+        if "hosts" in role:
+            note(f"    may reach {', '.join(role['hosts']) or 'no host'}")
     setup = pins.settings.get("setup")
     if setup is not None:
         network = "with" if setup["network"] else "without"
         note(f"set-up: {setup['command']}  ({network} network, at most {setup['timeout_s']:g} s)")
+    if found := activated_in(pins.search_path, Path(pins.workspace)):
+        note(f"activated, so contracts look there first: {', '.join(found)}")
     if pins.protected:
         note(f"protected files: {len(pins.protected)}")
     names = {name for found in pins.steering.values() for name in found}

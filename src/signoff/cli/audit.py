@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from signoff.cli.opening import open_signed
 from signoff.cli.options import json_option, plan_argument
-from signoff.cli.report import answer_line, audit_code, judged_json, say_judged
-from signoff.cli.show import count, note, picked, say, say_json, say_line, short, versioned
+from signoff.cli.report import answer_line, audit_code, audit_json, say_judged, tone_of
+from signoff.cli.show import count, note, say, say_json, say_line, short
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import storable_path
 from signoff.errors import Exit, UsageError
+from signoff.storage.archive import refuse_bundle
 from signoff.usecases.audit import AuditReport, audit_plan
 
 NAMED_FILES = 20
@@ -48,12 +47,17 @@ def audit_command(
     the checks."""
     if bundle is not None:
         if plan is not None or workspace is not None:
-            raise UsageError("a bundle is about its own plan", "signoff audit --bundle FILE")
-        from signoff.cli.bundle import check_bundle  # noqa: PLC0415 - what checks signatures is slow
+            raise UsageError(
+                "--bundle checks the bundle alone; leave out plan and workspace",
+                "signoff audit --bundle FILE",
+            )
+        from signoff.cli.proofs import check_bundle  # noqa: PLC0415 - what checks signatures is slow
 
         return check_bundle(bundle, keys, anchor, strict, as_json)
+    if plan is not None:
+        refuse_bundle(Path(plan), "plan")
     if keys:
-        raise UsageError("--key is for a bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
+        raise UsageError("--key goes with --bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     harness, place = open_signed(plan, workspace)
     audit = audit_plan
     if place.record.id.startswith(SESSION_PREFIX):
@@ -95,18 +99,4 @@ def _show(report: AuditReport, strict: bool) -> None:
         for change in report.drift[:NAMED_FILES]:
             say_line(f"  {change.kind} {storable_path(change.path)}")
     say(f"isolation: {report.isolation}")
-    say_line(_last_line(report, strict))
-
-
-def audit_json(report: AuditReport) -> dict[str, Any]:
-    """The stable shape of `audit --json`."""
-    return versioned(
-        **picked(report, "result signed_off_at signed_off_on content receipts anchors"),
-        **picked(report, "edited notes isolation self_set"),
-        plan=report.place.name,
-        entries=report.chain.entries,
-        head=report.chain.head,
-        drift=[{"path": storable_path(c.path), "kind": c.kind} for c in report.drift],
-        waivers=[asdict(waiver) for waiver in report.waivers],
-        lines=judged_json(report.lines),
-    )
+    say_line(_last_line(report, strict), tone_of(report.result))

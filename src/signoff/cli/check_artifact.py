@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from signoff.cli.options import json_option
 from signoff.cli.show import count, picked, say_json, say_line, versioned
-from signoff.errors import Exit
-from signoff.toolbatch.checkers import FileFinding, FileSeverity, FilesReport, Thresholds
-from signoff.usecases.check_artifact import check_artifacts
+from signoff.errors import Exit, UsageError
+from signoff.toolbatch.checkers import FileFinding, FileSeverity, FilesReport, Thresholds, check
 
 
 @click.command("check-artifact")
@@ -47,13 +49,13 @@ def check_artifact_command(
     """Check that files are what they claim to be; made for contracts.
 
     Pages: local links, assets, anchors, amount of text. Data: JSON, YAML, TOML and CSV can be
-    parsed. Code: Python, JavaScript and shell can be parsed. Pictures, PDFs and notebooks can be
+    parsed. Code: Python and shell can be parsed. Pictures, PDFs and notebooks can be
     opened. Folders are searched, except version control, vaults, dependencies and virtual
     environments. Nothing is run or written.
 
     Exit code 0: files were checked and nothing is wrong, 1: errors, 3: some files could not be
     checked, or there were none."""
-    report = check_artifacts(Path.cwd(), paths, root, Thresholds(thin_words, thin_sections))
+    report = _checked(Path.cwd(), paths, root, Thresholds(thin_words, thin_sections))
     if as_json:
         say_json(_as_json(report, strict))
     else:
@@ -105,3 +107,23 @@ def _show(report: FilesReport) -> None:
 def _line(finding: FileFinding) -> str:
     """As findings are shown everywhere."""
     return f"{finding.path}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"
+
+
+def _checked(
+    cwd: Path, paths: Sequence[str], root: Path | None, thresholds: Thresholds
+) -> FilesReport:
+    """Check what was named, relative to where the user is; all of it lies below the root."""
+    top = Path(os.path.normpath(cwd / root)) if root is not None else cwd
+    if not top.is_dir():
+        raise UsageError(f"`{top}` is no folder", "name a folder with --root")
+    return check([_below(cwd, top, path) for path in paths], top, thresholds)
+
+
+def _below(cwd: Path, top: Path, path: str) -> str:
+    # As it is written: what links lead out of the root is a finding, not another name.
+    place = Path(os.path.normpath(cwd / path))
+    for base, found in ((top, place), (top.resolve(), place.parent.resolve() / place.name)):
+        if found.is_relative_to(base):
+            return found.relative_to(base).as_posix()
+    hint = f"signoff check-artifact --root {shlex.quote(str(place.parent))} {shlex.quote(path)}"
+    raise UsageError(f"`{path}` is not below `{top}`", hint)

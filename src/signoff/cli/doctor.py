@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, say_line
@@ -24,7 +25,7 @@ def doctor_command(as_json: bool) -> int:
     Exit code 0: signoff can work here (WARN: something could be better), 1: it cannot (FAIL)."""
     report = examine(os.environ, Path.cwd())
     if as_json:
-        checks = [vars(check) for check in report.checks]
+        checks = [asdict(check) for check in report.checks]
         answer_json(healthy=report.healthy, checks=checks)
     else:
         for check in report.checks:

@@ -15,7 +15,7 @@ from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note, say_line, short
 from signoff.errors import PlanConflict, UsageError
 from signoff.storage.files import MAX_PLAN_BYTES
-from signoff.usecases.edit import EditReport, read_to_edit, replace_text
+from signoff.usecases.create import EditReport, read_to_edit, replace_text
 
 
 @click.command("edit")
@@ -61,7 +61,9 @@ def _edited(name: str, data: bytes) -> bytes:
     """What a person makes of a copy in a folder of their own."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if chosen is None and not sys.stdin.isatty():
-        raise UsageError("nobody is at the terminal to edit", "signoff edit --from FILE")
+        raise UsageError(
+            "this is not a terminal, so no editor can be opened", "signoff edit --from FILE"
+        )
     with tempfile.TemporaryDirectory(prefix="signoff-edit-") as folder:
         copy = Path(folder) / name
         copy.write_bytes(data)

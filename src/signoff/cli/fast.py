@@ -6,7 +6,7 @@ import click
 
 from signoff.cli.options import json_option
 from signoff.domain.clients import CLIENTS, HookKind
-from signoff.fastpath import list_plans, resolve, session_start
+from signoff.fastpath import list_names, list_plans, resolve, session_start
 from signoff.hooks import LIMIT_OPTION, answer_hook
 
 _EVENTS = "|".join(kind.value for kind in HookKind)
@@ -29,14 +29,15 @@ def resolve_active_plan_command(plan: str | None, as_json: bool) -> int:
 
 @click.command("list-plans")
 @click.option("--staged", is_flag=True, help="List the plans in queued-plans instead.")
+@click.option("--names", is_flag=True, help="Only names, for completion in a shell.")
 @json_option
-def list_plans_command(staged: bool, as_json: bool) -> int:
-    """List every plan of the vault with its status.
+def list_plans_command(staged: bool, names: bool, as_json: bool) -> int:
+    """List plan files with their status, for scripts; `signoff list` is for people.
 
     One line per plan: its file, a tab, its recorded status. In a bound worktree the last line is
     active-binding=NAME, or active-binding=DANGLING:NAME if the binding is broken. If the vault
     belongs to another repository, nothing is listed and standard error says so."""
-    return list_plans(as_json, staged=staged)
+    return list_names() if names and not as_json else list_plans(as_json, staged=staged)
 
 
 @click.command("session-start")

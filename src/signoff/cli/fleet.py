@@ -14,12 +14,18 @@ from signoff.domain.text import escape_line
 from signoff.usecases.fleet import FleetOptions, FleetReport, drive_all
 
 
-def run_all(jobs: int | None, yes: bool, roles: dict[str, str], as_json: bool) -> int:
+def run_all(
+    jobs: int | None,
+    yes: bool,
+    roles: dict[str, str],
+    as_json: bool,
+    agent: tuple[str | None, str | None] = (None, None),
+) -> int:
     """Drive every ready plan; each line of progress says whose it is."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    options = FleetOptions(jobs or os.cpu_count() or 1, yes, roles, stop.is_set)
+    options = FleetOptions(jobs or os.cpu_count() or 1, yes, roles, stop.is_set, agent)
     report = drive_all(open_here(), options, _tell)
     if as_json:
         answer_json(**_json(report))
@@ -37,6 +43,6 @@ def _tell(plan: str, line: str) -> None:
 
 def _json(report: FleetReport) -> dict[str, object]:
     return {
-        "plans": [{"plan": p.name, "ended": p.ended, "why": p.why} for p in report.plans],
+        "plans": [{"plan": p.name, "ended": p.ended, "why": p.why or None} for p in report.plans],
         "merged": list(report.merged),
     }

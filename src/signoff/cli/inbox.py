@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from pathlib import Path
 
 import click
 
+from signoff.cli.events import item_json, show_item
 from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
-from signoff.cli.show import answer_json, note, picked, say, say_json, say_line
+from signoff.cli.show import answer_json, note, say
 from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.globs import literal
 from signoff.domain.session import SESSION_PREFIX
-from signoff.domain.text import escape_line, tail
-from signoff.storage.location import find_vault
+from signoff.storage.active import find_vault
 from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions
 from signoff.usecases.questions import InboxItem
 
@@ -32,7 +30,7 @@ def inbox_command(plan: str | None, as_json: bool) -> int:
     harness = open_here()
     items = questions(harness, plan)
     if as_json:
-        say_json([item_json(item) for item in items])
+        answer_json(items=[item_json(item) for item in items])
         return 0
     here = find_vault(harness.cwd, harness.environ).worktree
     for item in sorted(items, key=lambda item: not Path(item.path).is_relative_to(here)):
@@ -75,16 +73,6 @@ def answer_command(item_id: str, choice: str, why: str, as_json: bool) -> int:
     return 0
 
 
-_FOR_MACHINES = ("ledger entry",)
-# Stored words that say less than people need; all others are shown as they are.
-_LABELS = {
-    "output_tail": "the contract's last output",
-    "put back or removed again": "put back or removed again before the last attempt",
-    "step": "the step that would be next",
-}
-_MOST_NAMED = 5
-# What can be typed into a list of globs as it is; anything else a person had better look at.
-_PLAIN_PATH = re.compile(r"[^\s,`#]+")
 # A revised plan is the person's to edit; one that was aborted may be run again, or not.
 _AFTER: dict[Outcome | None, str] = {Outcome.REVISED: "approve", Outcome.FAILED: "status"}
 
@@ -108,57 +96,7 @@ def _next(report: AnswerReport) -> str:
     return f"signoff {verb} {item.plan}"
 
 
-def item_json(item: InboxItem) -> dict[str, object]:
-    """The stable shape of one question."""
-    return picked(item, "id plan path step question context choices at workspace gone")
-
-
 def _shown_path(item: InboxItem, cwd: Path) -> str:
     """As people here would name it."""
     path = Path(item.path)
     return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
-
-
-def show_item(item: InboxItem, where: str = "") -> None:
-    """A question for people; `where` the plan is, unless they know."""
-    say_line(f"{item.id}  {where or item.plan}  {item.at[:19]}")
-    say_line(f"  {item.question}")
-    for name, value in item.context.items():
-        if not value or name in _FOR_MACHINES:
-            continue
-        # A name in a list may hold line ends of its own.
-        names = [escape_line(str(name)) for name in value] if isinstance(value, list) else []
-        text = "\n".join(names) or str(value)
-        say(f"  {_LABELS.get(name, name)}:")
-        # Only real line ends: a carriage return is shown, not obeyed.
-        for line in tail(text, 2_000).rstrip("\n").split("\n"):
-            say(f"    | {line}")
-    if item.gone:
-        say_line(f"  its folder `{item.workspace}` is gone: put it back, or give the run up")
-        say(f"  next: signoff answer {item.id} {Choice.ABORT}")
-        return
-    say(f"  next: signoff answer {item.id} {'|'.join(item.choices)}")
-    if Choice.ALLOW in item.choices:
-        say_line(f"  to allow it: signoff answer {item.id} {Choice.ALLOW}")
-    elif item.step is not None and item.context.get("tampered") and Choice.REVISE in item.choices:
-        say_line(f"  to allow it: {_allowing(item)}")
-    if item.cause is Cause.AGENT_ANSWER:
-        say(f"  to tell the agent: signoff answer {item.id} retry --note TEXT")
-
-
-def _allowing(item: InboxItem) -> str:
-    """What a person writes into the plan so that the step may change these files.
-
-    A name that would mean more than one file is spelled so that it means that one.
-    """
-    files = list(dict.fromkeys(_file(item, name) for name in item.context["tampered"]))
-    plain = all(_PLAIN_PATH.fullmatch(name) and escape_line(name) == name for name in files)
-    named = ", ".join(map(literal, files)) if plain and len(files) <= _MOST_NAMED else "PATH, PATH"
-    step = (item.step or "").partition("[")[0]  # the items of a list have one step in the plan
-    return f"add `**may_change:** {named}` to step {step}, then signoff answer {item.id} revise"
-
-
-def _file(item: InboxItem, name: str) -> str:
-    """Only what steers a check is named with a part behind `#`; a file's own name may have one."""
-    steers = f"`{name}`: what steers the check" in item.question
-    return name.partition("#")[0] if steers else name

@@ -13,8 +13,9 @@ from signoff.cli.options import json_option
 from signoff.cli.show import note, say, say_json, say_line, versioned
 from signoff.domain.clients import CLIENTS
 from signoff.places import resolve_home
-from signoff.usecases.clients.files import FileOutcome, Scope
-from signoff.usecases.install import InstallReport, Order, install, uninstall
+from signoff.storage.active import find_vault
+from signoff.usecases.clients.files import ClientConfig, FileOutcome, Scope
+from signoff.usecases.install import InstallReport, install, uninstall
 from signoff.wiring import existing_home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +41,7 @@ def install_command(client: str, user: bool, project: bool, dry_run: bool, as_js
     Adds only what is missing; everything else in the client's files stays, comments included, and
     a changed file is backed up first. Hooks only give the agent feedback, and clients may skip
     them: what is done is still decided by signoff alone."""
-    report = install(_order(client, user, project, dry_run), _home())
+    report = install(_config(client, user, project), _home(), dry_run=dry_run)
     _show(report, as_json)
     return 0
 
@@ -52,16 +53,17 @@ def uninstall_command(client: str, user: bool, project: bool, dry_run: bool, as_
     """Remove from a client what install added.
 
     Your own edits stay. A command file that you changed stays too, and is named."""
-    report = uninstall(_order(client, user, project, dry_run), _home())
+    report = uninstall(_config(client, user, project), _home(), dry_run=dry_run)
     _show(report, as_json)
     return 0
 
 
-def _order(client: str, user: bool, project: bool, dry_run: bool) -> Order:
+def _config(client: str, user: bool, project: bool) -> ClientConfig:
     if user and project:
         raise click.UsageError("--user and --project do not go together: hooks would run twice")
     scope = Scope.USER if user else Scope.PROJECT
-    return Order(CLIENTS[client], scope, dry_run, Path.cwd(), dict(os.environ))
+    top = find_vault(Path.cwd(), os.environ).worktree
+    return ClientConfig(CLIENTS[client], scope, top, dict(os.environ))
 
 
 def _home() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -11,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from signoff.cli.progress import entry_line
-from signoff.cli.show import dollars, duration, styles
-from signoff.domain.ledger import Kind
+from signoff.cli.events import entry_line, entry_tone, subject_words
+from signoff.cli.show import Tone, dollars, duration, styles
+from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
 from signoff.gate.state import State
@@ -37,7 +38,8 @@ class LiveReporter:
         self._doing = ""
         self._since = time.monotonic()
         self._current: str | None = None
-        self._console = Console(stderr=True, highlight=False, color_system=styles())
+        colours = styles(sys.stderr)
+        self._console = Console(stderr=True, highlight=False, color_system=colours)
         self._live = Live(
             console=self._console, refresh_per_second=8, get_renderable=self._draw, transient=True
         )
@@ -56,7 +58,7 @@ class LiveReporter:
         if isinstance(event, Appended):
             # Without our lock: who prints takes the display's, and who draws holds that already.
             with suppress(OSError):  # a terminal that was closed must not stop the run
-                self._console.print(Text(entry_line(event.entry)))
+                self._console.print(_line(event.entry), no_wrap=True, overflow="ellipsis")
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -81,27 +83,27 @@ class LiveReporter:
         with self._lock:
             if self._state is None:
                 return Group()
-            now = [Text(self._now())] if self._current else []
-            tail = [Text("    " + line[:160], style="dim") for line in self._tail]
+            now = [_cut(Text(self._now()))] if self._current else []
+            tail = [_cut(Text("    " + line, style="dim")) for line in self._tail]
             head = f"{_counted(self._state)}  {self._spent(self._state)}"
             return Group(self._steps(self._state), Text(head, style="bold"), *now, *tail)
 
     def _now(self) -> str:
         elapsed = duration(time.monotonic() - self._since)
-        return escape_line(f"step {self._current}: {self._doing} ({elapsed})")
+        return escape_line(f"{subject_words(self._current)} · {self._doing} · {elapsed}")
 
     def _spent(self, state: State) -> str:
         """Of each kind what was used, and the limit as often as a person granted it."""
         budget, grants = state.schedule.plan.budget, state.budget_grants
-        tokens, usd, work_s = state.spent.tokens, state.spent.usd, self._work_s(state)
-        return ", ".join(
-            (
-                f"{tokens:,} tokens" + (f" of {budget.tokens * grants:,}" if budget.tokens else ""),
-                dollars(usd) + (f" of ${budget.usd * grants:.2f}" if budget.usd else ""),
-                duration(work_s)
-                + (f" of {duration(budget.wall_s * grants)}" if budget.wall_s else ""),
-            )
+        spent, work_s = state.spent, self._work_s(state)
+        tokens = f"{spent.tokens:,} tokens" if spent.tokens or not state.untold_tokens else ""
+        usd = dollars(spent.usd) if spent.usd or not state.untold_usd else ""
+        told = (
+            (tokens or "tokens unknown", budget.tokens, f"{(budget.tokens or 0) * grants:,}"),
+            (usd or "dollars unknown", budget.usd, dollars((budget.usd or 0.0) * grants)),
+            (duration(work_s), budget.wall_s, duration((budget.wall_s or 0.0) * grants)),
         )
+        return ", ".join(used + (f" of {most}" if limit else "") for used, limit, most in told)
 
     def _work_s(self, state: State) -> float:
         """What is counted, and what the attempt in flight will add to it."""
@@ -115,16 +117,33 @@ class LiveReporter:
         at = next((i for i, step in enumerate(steps) if step.id == self._current), 0)
         first = max(0, min(at - SHOWN_STEPS // 2, len(steps) - SHOWN_STEPS))
         for step in steps[first : first + SHOWN_STEPS]:
+            mark, tone = self._mark(state, step)
             # As text: the item of a `for_each` step stands in brackets, like rich's own markup.
-            shown = (self._mark(state, step), step.id, step.title)
-            table.add_row(*(Text(escape_line(part)) for part in shown))
+            record = state.records.get(step.id)
+            in_lane = record is not None and record.in_flight is not None and record.lane
+            title = f"{step.title} · lane {record.lane}" if record and in_lane else step.title
+            shown = [_cut(Text(escape_line(part))) for part in (step.id, title)]
+            table.add_row(Text(mark, style=tone.style), *shown)
         return table
 
-    def _mark(self, state: State, step: Step) -> str:
+    def _mark(self, state: State, step: Step) -> tuple[str, Tone]:
         record = state.records.get(step.id)
         if record is not None and record.settled:
-            return "-" if record.waived else "✓"
-        return "▸" if step.id == self._current else " "
+            return ("-", Tone.WAITING) if record.waived else (Tone.KEPT.symbol, Tone.KEPT)
+        if record is not None and record.question:
+            return Tone.WAITING.symbol, Tone.WAITING
+        at_work = record is not None and record.in_flight is not None
+        return "▸" if at_work or step.id == self._current else " ", Tone.PLAIN
+
+
+def _line(entry: Entry) -> Text:
+    tone = entry_tone(entry)
+    return Text.assemble((tone.symbol, tone.style), f" {entry_line(entry)}")
+
+
+def _cut(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def _counted(state: State) -> str:

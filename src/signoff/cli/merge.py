@@ -12,25 +12,35 @@ from signoff.cli.report import judged_json, say_judged
 from signoff.cli.show import answer_json, count, note, picked, say_line, short
 from signoff.domain.names import shown_name
 from signoff.errors import Exit
-from signoff.usecases.merge import MergeReport, merge_plan
-from signoff.usecases.mergeorder import MergeOrderReport, order_of_merges
+from signoff.usecases.merge import MergeOrderReport, MergeReport, merge_plan, order_of_merges
 
 
 @click.command("merge")
 @plan_argument
 @click.option("--into", help="The branch to merge into [default: the main checkout's].")
 @click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
+@click.option("--order", is_flag=True, help="Only list finished plans, in the order to merge them.")
 @json_option
 def merge_command(
-    plan: str | None, workspace: Path | None, into: str | None, anyway: bool, as_json: bool
+    plan: str | None,
+    workspace: Path | None,
+    into: str | None,
+    anyway: bool,
+    order: bool,
+    as_json: bool,
 ) -> int:
-    """Merge a signed-off plan's branch into the base.
+    """Merge a signed-off plan's branch into the base, judged once more.
 
     Before the base branch moves, the plan's contracts and postconditions are judged again on the
     merged content. A conflict or a broken contract changes nothing and opens a question in the
-    inbox.
-    Exit code 0: merged, 1: not merged."""
-    harness, place = open_plan(plan, workspace)
+    inbox. --order lists plans that others depend on first, then smaller changes, then by name.
+    Exit code 0: merged, 1: not merged; with --order 1: plans that depend on each other in a
+    circle, which is shown."""
+    if order:
+        if plan is not None or workspace is not None or into is not None:
+            raise click.UsageError("--order lists all finished plans; leave out the rest")
+        return _list_order(as_json)
+    harness, place = open_plan(plan, workspace, staged=False)
     report = merge_plan(
         harness,
         place,
@@ -45,13 +55,7 @@ def merge_command(
     return Exit.NOT_DONE if report.commit is None else Exit.YES
 
 
-@click.command("merge-order")
-@json_option
-def merge_order_command(as_json: bool) -> int:
-    """List finished plans in the order to merge them.
-
-    Plans that others depend on come first, then smaller changes, then by name.
-    Exit code 1: some plans depend on each other in a circle; it is shown."""
+def _list_order(as_json: bool) -> int:
     report = order_of_merges(open_here())
     answer = report.answer
     if as_json:

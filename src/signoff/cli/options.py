@@ -9,11 +9,30 @@ from typing import Any, TypeVar
 
 import click
 
+from signoff.cli.show import ColorChoice
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def color_option(hidden: bool) -> Callable[[F], F]:
+    """`--color`; behind a verb it is hidden, since `signoff --help` tells of it."""
+    return click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        expose_value=False,
+        hidden=hidden,
+        callback=_choose_color,
+        help="Colours: on terminals unless NO_COLOR is set [default], always, or never.",
+    )
+
+
+def _choose_color(_ctx: click.Context, _param: click.Parameter, mode: str | None) -> None:
+    ColorChoice.mode = mode or ColorChoice.mode
+
+
 def json_option(command: F) -> F:
-    """`--json` behind the verb; `signoff --json VERB` means the same."""
+    """`--json` and `--color` behind the verb; before it they mean the same."""
+    command = color_option(hidden=True)(command)
     return click.option(
         "--json",
         "as_json",
@@ -42,6 +61,27 @@ def role_option(command: F) -> F:
         metavar="NAME='COMMAND'",
         callback=_read_roles,
         help="Command that does this role's steps; it gets the prompt on stdin or as {prompt}.",
+    )(command)
+
+
+def no_write_option(command: F) -> F:
+    """`--no-write`: by the files alone, also where there is no home, such as in a contract."""
+    return click.option(
+        "--no-write",
+        is_flag=True,
+        help="Look at the files only: record nothing, need no home. Works inside a contract.",
+    )(command)
+
+
+def agent_option(command: F) -> F:
+    """`--agent NAME [--model NAME]`: a known client for every role of the plan."""
+    command = click.option(
+        "--model", metavar="NAME", help="With --agent: the model that it is asked for."
+    )(command)
+    return click.option(
+        "--agent",
+        metavar="NAME",
+        help="Who does every step: claude, codex, gemini, qwen, opencode, aider, pi, mini or loop.",
     )(command)
 
 

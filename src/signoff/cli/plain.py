@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signoff.cli.opening import open_plan
-from signoff.cli.report import (
-    finding_lines,
-    is_other,
-    show_status,
-    show_strictness,
-    status_code,
-    status_json,
-)
-from signoff.cli.show import count, note, picked, say, say_json, versioned
+from signoff.cli.opening import look_at_plan, open_plan
+from signoff.cli.show import count, finding_lines, note, picked, say, say_json, versioned
 from signoff.cli.streams import outlive_readers
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX
-from signoff.errors import Exit
+from signoff.errors import Exit, PlanNotFound
+from signoff.storage.active import find_vault
+from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation
-from signoff.usecases.status import StatusReport, status_of
 
 if TYPE_CHECKING:
+    from signoff.usecases.status import StatusReport
     from signoff.usecases.verify import VerifyReport
+
+
+NOTEWORTHY_BYTES = 10**9
 
 
 def answer_plainly(arguments: list[str]) -> int | None:
@@ -60,20 +58,47 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
         from signoff.cli.sessions import tell_session  # noqa: PLC0415 - what judges loads slowly
 
         return tell_session(plan, as_json)
-    harness, place = open_plan(plan, workspace)
+    try:
+        harness, place = open_plan(plan, workspace)
+    except PlanNotFound:
+        if plan is not None or not Vault(find_vault(Path.cwd(), os.environ).folder).list_plans():
+            raise
+        return _tell_named(as_json)
+    from signoff.cli.report import (  # noqa: PLC0415 - verify shows no work
+        is_other,
+        show_status,
+        show_strictness,
+        status_code,
+        status_json,
+    )
+
     report = _looked_at(harness, place)
+    home = harness.home.size()
     if as_json:
         say_json(status_json(report))
     else:
         show_status(report)
+        if home.taken > (harness.settings.quota or NOTEWORTHY_BYTES):
+            say(f"the home folder takes {home}: signoff gc")
         show_strictness(report, strict)
         if is_other(report.content):
             note(f"next: signoff run {shlex.quote(str(place.path))}")
     return status_code(report, strict)
 
 
+def _tell_named(as_json: bool) -> int:
+    """Nothing is bound here and there is no unnamed plan: the named ones are the answer."""
+    from signoff.fastpath import list_plans  # noqa: PLC0415 - only where there are named plans alone
+
+    list_plans(as_json)
+    note("next: signoff status NAME, or signoff bind NAME")
+    return Exit.NOT_DONE
+
+
 def _looked_at(harness: Harness, place: PlanLocation) -> StatusReport:
     """With the content compared, where there is a sign-off to compare it with."""
+    from signoff.usecases.status import status_of  # noqa: PLC0415 - verify asks no gate
+
     report = status_of(harness, place)
     if report.status is not PlanStatus.DONE:
         return report
@@ -83,13 +108,21 @@ def _looked_at(harness: Harness, place: PlanLocation) -> StatusReport:
 
 
 def tell_findings(
-    plan: str | None, workspace: Path | None, roles: dict[str, str], as_json: bool
+    plan: str | None,
+    workspace: Path | None,
+    roles: dict[str, str],
+    as_json: bool,
+    no_write: bool = False,
 ) -> int:
     """`verify`."""
     from signoff.usecases.verify import verify_plan  # noqa: PLC0415 - reads shell; status does not
 
-    harness, place = open_plan(plan, workspace, roles)
-    report = verify_plan(harness, place)
+    if no_write:
+        with look_at_plan(plan, workspace, roles) as (harness, place):
+            report = verify_plan(harness, place, record=False)
+    else:
+        harness, place = open_plan(plan, workspace, roles)
+        report = verify_plan(harness, place)
     if as_json:
         say_json(_findings_json(report))
     else:

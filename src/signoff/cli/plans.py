@@ -11,12 +11,11 @@ import click
 from signoff.cli.opening import open_here, open_plan
 from signoff.cli.options import json_option, plan_argument
 from signoff.cli.show import answer_json, note, say, say_line
-from signoff.usecases.bind import BindReport, bind, unbind
 from signoff.usecases.cancel import cancel_run
-from signoff.usecases.create import CreateReport, init, new_plan
+from signoff.usecases.create import CreateReport, activate, init, new_plan
 from signoff.usecases.harness import find_plan
 from signoff.usecases.journal import add_progress, progress_of
-from signoff.usecases.staging import activate
+from signoff.usecases.worktree import BindReport, bind
 
 
 @click.command("init")
@@ -27,7 +26,10 @@ def init_command(as_json: bool) -> int:
     Nothing that exists is overwritten."""
     report = init(open_here())
     _show_files(report, as_json)
-    note("next: name your agent in signoff.toml, edit the plan, then signoff verify")
+    if report.agents:
+        note(f"agents found here: {', '.join(report.agents)}; `coder` is {report.agents[0]}")
+    name = "" if report.agents else "name your agent in signoff.toml, "
+    note(f"next: {name}edit the plan, then signoff verify")
     return 0
 
 
@@ -115,7 +117,7 @@ def bind_command(name: str, as_json: bool) -> int:
 @json_option
 def unbind_command(as_json: bool) -> int:
     """Unbind this worktree."""
-    _show_binding(unbind(open_here()), as_json)
+    _show_binding(bind(open_here(), None), as_json)
     return 0
 
 
@@ -137,7 +139,7 @@ def _show_binding(report: BindReport, as_json: bool) -> None:
 @json_option
 def cancel_command(plan: str | None, workspace: Path | None, why: str, as_json: bool) -> int:
     """Cancel a plan's run and stop its driver."""
-    harness, place = open_plan(plan, workspace)
+    harness, place = open_plan(plan, workspace, staged=False)
     report = cancel_run(harness, place, why)
     if as_json:
         answer_json(plan=place.name, run=report.run, stopped=report.stopped)

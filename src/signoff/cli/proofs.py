@@ -1,4 +1,4 @@
-"""The verbs of `signoff receipt`: proof of a sign-off for people who were not there."""
+"""`signoff receipt` and `audit --bundle`: proof of a sign-off for people who were not there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 
 from signoff.cli.opening import open_here, open_signed
 from signoff.cli.options import json_option, plan_argument
-from signoff.cli.report import EXIT_OF
-from signoff.cli.show import answer_json, count, note, say, say_line, short
+from signoff.cli.report import EXIT_OF, answer_line, audit_code
+from signoff.cli.show import answer_json, count, note, picked, say, say_line, short
 from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
 from signoff.storage.keys import signing_key
-from signoff.usecases.bundle import write_bundle
+from signoff.usecases.bundle import BundleAudit, audit_bundle, write_bundle
 from signoff.usecases.receipt import (
     ReceiptReport,
     anchor_head,
@@ -88,7 +88,7 @@ def verify_command(file: Path, keys: tuple[Path, ...], as_json: bool) -> int:
             result=report.result,
             receipt=report.sealed.digest,
             key_id=report.sealed.key_id,
-            signer=report.key,
+            signer=report.key or None,
             statement=report.sealed.statement,
         )
     else:
@@ -148,25 +148,20 @@ def bundle_command(
 
 @receipt_command.command("anchor")
 @plan_argument
-@click.option("--file", type=PATH, help="Append the hash to this file.")
-@click.option("--git-note", is_flag=True, help="Append the hash to a git note on HEAD.")
+@click.option("--file", type=PATH, required=True, help="Append the hash to this file.")
 @json_option
-def anchor_command(
-    plan: str | None, workspace: Path | None, file: Path | None, git_note: bool, as_json: bool
-) -> int:
+def anchor_command(plan: str | None, workspace: Path | None, file: Path, as_json: bool) -> int:
     """Publish the ledger's head hash somewhere you do not control.
 
     `signoff audit --anchor FILE` later checks that the ledger still contains it, so that nobody can
     rewrite the ledger unnoticed."""
     harness, place = open_signed(plan, workspace)
-    report = anchor_head(harness, place, file, git_note)
-    anchor = report.anchor
+    anchor = anchor_head(harness, place, file)
     if as_json:
         body = {"seq": anchor.seq, "hash": anchor.hash, "at": anchor.at, "receipt": anchor.receipt}
-        answer_json(plan=place.name, **body, places=list(report.places))
+        answer_json(plan=place.name, **body, places=[str(file)])
     else:
-        said = f"anchored entry {anchor.seq}, {short(anchor.hash)}"
-        say_line(f"{said}: {', '.join(report.places)}")
+        say_line(f"anchored entry {anchor.seq}, {short(anchor.hash)}: {file}")
     return 0
 
 
@@ -187,3 +182,41 @@ def _show_signature(report: ReceiptReport) -> None:
     whose = f" ({report.key})" if report.key else ""
     say_line(f"signed by key {report.sealed.key_id}{whose}")
     say(f"receipt: {WORD_OF[report.result]}")
+
+
+def _show_bundle(report: BundleAudit, strict: bool) -> None:
+    """For people; everything shown was checked, only the signer may be unknown."""
+    show_summary(report.summary, bool(report.signer))
+    for waiver in report.statement["predicate"]["waivers"]:
+        why = f": {waiver['note']}" if waiver["note"] else ""
+        say_line(f"waived {waiver['subject']}: {waiver['by']} went on without it{why}")
+    say(f"ledger: {report.entries} entries, chain holds, gate open")
+    say(f"receipts: {report.receipts}, each matches the ledger and names the one before")
+    if report.content_files is None:
+        say(f"content: not in the bundle; it has the digest {short(report.snapshot)}")
+    else:
+        say(f"content: {count(report.content_files, 'file')}, as signed off")
+    if report.anchors is not None:
+        say(f"anchors: {count(report.anchors, 'head')}, in the ledger")
+    if report.signer:
+        say_line(f"signed by key {report.key_id} ({report.signer})")
+    else:
+        say_line(f"signed by unknown key {report.key_id} (from the bundle itself)")
+    say_line(answer_line(report.result, report.summary.waived, strict))
+
+
+def check_bundle(
+    bundle: Path, keys: tuple[Path, ...], anchor: Path | None, strict: bool, as_json: bool
+) -> int:
+    """Check a sign-off from elsewhere, and show what was found; returns the exit code."""
+    report = audit_bundle(bundle, keys, existing_home(dict(os.environ)), anchor)
+    if as_json:
+        answer_json(
+            **picked(report, "plan result run entries head signed_off_at receipts anchors"),
+            **picked(report, "content_files key_id statement"),
+            signer=report.signer or None,
+            signed_off_on=report.snapshot,
+        )
+    else:
+        _show_bundle(report, strict)
+    return audit_code(report.result, strict and bool(report.summary.waived))

@@ -1,4 +1,4 @@
-"""`signoff ready`, `next`, `queue-status`: which plans can start, who gets one, how all stand."""
+"""`signoff list`, `ready`, `next`: how all plans stand, which can start, who gets one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from signoff.errors import Exit, SignoffError, UsageError
 from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
 from signoff.planfile.values import duration_s
 from signoff.usecases.harness import Harness
-from signoff.usecases.next import NextReport, give_back, hand_out
 from signoff.usecases.person import find_worker, refuse_in_attempt
-from signoff.usecases.queue import QueueLine, queue_status
+from signoff.usecases.queue import NextReport, QueueLine, give_back, hand_out, queue_status
 from signoff.usecases.ready import PlanFacts, ReadyReport, find_ready
 
 LONGEST_CLAIM_S = 7 * 24 * 3600.0
@@ -62,7 +61,7 @@ def _plan_json(plan: PlanFacts, answer: PlanReadiness) -> dict[str, Any]:
             for r in answer.reasons
         ],
         "overlaps": [
-            {"plan": shown_name(o.other), "mine": o.mine, "theirs": o.theirs, "path": o.path}
+            {"plan": shown_name(o.other), "mine": o.mine, "theirs": o.theirs}
             for o in answer.overlaps
         ],
         "cannot_tell": [shown_name(name) for name in answer.cannot_tell],
@@ -98,10 +97,8 @@ def _overlap_lines(report: ReadyReport) -> Iterator[str]:
                 continue
             seen.add(pair)
             one, other = shown_name(plan.name), shown_name(overlap.other)
-            yield (
-                f"overlap: {one} and {other} may both change {overlap.path}"
-                f" (`{overlap.mine}` and `{overlap.theirs}`)"
-            )
+            globs = f"`{overlap.mine}` and `{overlap.theirs}`"
+            yield f"overlap: {one} and {other} may change the same files ({globs})"
 
 
 def what_about(plan: PlanFacts, answer: PlanReadiness) -> str:
@@ -217,10 +214,10 @@ def _why(report: NextReport) -> list[str]:
     return ["nothing to hand out now", *lines]
 
 
-@click.command("queue-status")
+@click.command("list")
 @json_option
-def queue_status_command(as_json: bool) -> int:
-    """Show every plan in a line: state, holder, steps done, last progress, age.
+def list_command(as_json: bool) -> int:
+    """List all plans: state, steps done, age, who works on them, last progress.
 
     For information: the exit code is always 0, and problems are shown in the line."""
     lines: tuple[QueueLine, ...] = ()

@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from signoff.cli.show import count, dollars, duration, picked, say, say_line, short, versioned
-from signoff.domain.counts import TestCounts
-from signoff.domain.findings import Finding
+from msgspec import to_builtins
+
+from signoff.cli.show import (
+    Tone,
+    count,
+    dollars,
+    duration,
+    picked,
+    say,
+    say_line,
+    say_marked,
+    short,
+    versioned,
+)
 from signoff.domain.plan import PlanStatus
-from signoff.domain.text import escape_line
-from signoff.domain.verdict import Result
+from signoff.domain.session import SessionStanding
+from signoff.domain.text import moment, storable_path
+from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit
 from signoff.gate.subjects import Standing, StepState
 from signoff.usecases.harness import PlanLocation
-from signoff.usecases.status import ContentStatus, StatusReport
+from signoff.usecases.status import ContentStatus, Spending, StatusReport
 
 if TYPE_CHECKING:
     from signoff.agents.session import SessionReport
-    from signoff.usecases.audit import Line
+    from signoff.usecases.audit import AuditReport, Line
 
 SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
 EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
+# Sessions that only a person takes further, and what shows or does it.
+FOR_PEOPLE = {
+    SessionStanding.AWAITING_SIGN_OFF: "sign {plan}",
+    SessionStanding.ESCALATED: "inbox {plan}",
+    SessionStanding.WAITING: "inbox {plan}",
+}
+_TONES = {"kept": Tone.KEPT, "broken": Tone.BROKEN, "unproved": Tone.BROKEN}
+# In pipes, and on terminals.
 MARKS = {
-    StepState.PENDING: "[ ]",
-    StepState.RUNNING: "[.]",
-    StepState.DONE: "[x]",
-    StepState.FAILED: "[!]",
-    StepState.BLOCKED: "[?]",
-    StepState.WAIVED: "[-]",
-    StepState.ACCEPTED: "[x]",
+    StepState.PENDING: ("[ ]", Tone.PLAIN),
+    StepState.RUNNING: ("[.]", Tone.PLAIN),
+    StepState.DONE: ("[x]", Tone.KEPT),
+    StepState.FAILED: ("[!]", Tone.BROKEN),
+    StepState.BLOCKED: ("[?]", Tone.WAITING),
+    StepState.WAIVED: ("[-]", Tone.WAITING),
+    StepState.ACCEPTED: ("[x]", Tone.PLAIN),
 }
 
 
@@ -47,7 +66,8 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
         if is_other(report.content):
             return Exit.NOT_DONE if report.content.differs else Exit.CANNOT_JUDGE
         return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
-    return Exit.WAITING if report.waiting else Exit.NOT_DONE
+    session = report.session.standing if report.session is not None else None
+    return Exit.WAITING if report.waiting or session in FOR_PEOPLE else Exit.NOT_DONE
 
 
 def is_other(content: ContentStatus | None) -> TypeGuard[ContentStatus]:
@@ -71,11 +91,14 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         path=str(report.place.path),
         gate=gate.gate,
         waiting=[item.id for item in report.waiting],
+        session=None if (line := report.session) is None else picked(line, "id standing"),
         steps=[_standing_json(s) for s in gate.steps],
         postconditions=[_standing_json(s) for s in gate.postconditions],
         missing=[picked(missing, "subject what next") for missing in gate.missing],
         waived=gate.waived,
-        spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s},
+        spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s}
+        | {"known": picked(report.spent.known, "tokens usd")},
+        parked_until=min((w.until for w in report.waiting if w.until is not None), default=None),
         drift=looked.differs if looked else None,
         judged_again_at=looked.judged_again_at if looked else None,
         driver=picked(driver.holder, "pid host since") | {"alive": driver.alive}
@@ -88,19 +111,20 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
     counts = standing.tests
     return {
         **picked(standing, "id title state attempts verdict stale held_before carried"),
-        **picked(standing, "handoff accepted_by"),
+        **picked(standing, "handoff accepted_by lane"),
         "tests": None if counts is None else counts.to_data(with_names=False),
     }
 
 
 def show_status(report: StatusReport) -> None:
     """A plan and its newest run, for people."""
-    say(f"{report.title}  [{report.status}]")
+    say_line(f"{report.title}  [{report.status}]", _tone(report))
     say(_progress(report))
     if report.status is PlanStatus.IN_PROGRESS:
         _show_driver(report)
     for standing in (*report.gate.steps, *report.gate.postconditions):
-        say(_standing_line(standing))
+        mark, tone = MARKS[standing.state]
+        say_marked(_standing_line(standing), tone, mark=mark, indent="  ")
     if report.place.gone:
         say(gone_text(report.place))
     if report.edited:
@@ -109,14 +133,17 @@ def show_status(report: StatusReport) -> None:
     for line in _missing_lines(report) if report.run else ():
         say_line(line)
     told = " ".join(missing.what for missing in report.gate.missing)
+    _show_parked(report)
     for item in report.waiting:
         if item.step is None and item.id not in told:
             say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
+    if report.session is not None and report.session.standing in FOR_PEOPLE:
+        verb = FOR_PEOPLE[report.session.standing]
+        plan = shlex.quote(report.place.name)
+        say_line(f"{report.session.standing}: signoff {verb.format(plan=plan)}")
     spent = report.spent
     if spent.work_s:
-        usage = f"{spent.tokens:,} tokens, {dollars(spent.usd)}"
-        reported = usage if spent.tokens or spent.usd else "no usage reported"
-        say(f"spent: {reported}, {duration(spent.work_s)} of work")
+        say(f"spent: {_used(spent)}, {duration(spent.work_s)} of work")
     if report.older:
         path = shlex.quote(str(report.place.path))
         say(f"approved by an older version: approve again: signoff approve {path}")
@@ -127,6 +154,37 @@ def show_status(report: StatusReport) -> None:
         but = _but(report.content)
         on = f"{report.signed_off_at} on content {short(report.signed_off_on)}"
         say(f"signed off at {on}{since}{but}")
+
+
+def _show_parked(report: StatusReport) -> None:
+    path = shlex.quote(str(report.place.path))
+    for item in report.waiting:
+        if item.until is not None:
+            when = f"parked until {moment(item.until)} by a usage limit ({item.id})"
+            say_line(f"{when}: signoff run {path} --wait goes on by itself")
+
+
+def _tone(report: StatusReport) -> Tone:
+    """Done is good news only about what lies there now."""
+    if report.status is PlanStatus.DONE and not is_other(report.content):
+        return Tone.KEPT
+    if report.status is PlanStatus.FAILED:
+        return Tone.BROKEN
+    return Tone.WAITING if report.waiting else Tone.PLAIN
+
+
+def _used(spent: Spending) -> str:
+    """Tokens and dollars; what somebody did not tell is unknown, and at least what others told."""
+    known = spent.known
+    if spent.tokens is None and spent.usd is None and not (known.tokens or known.usd):
+        return "tokens and dollars unknown (no usage reported)"
+    tokens = f"{known.tokens:,} tokens"
+    if spent.tokens is None:
+        tokens = f"at least {tokens}" if known.tokens else "tokens unknown"
+    usd = dollars(known.usd)
+    if spent.usd is None:
+        usd = f"at least {usd}" if known.usd else "dollars unknown"
+    return f"{tokens}, {usd}"
 
 
 def _progress(report: StatusReport) -> str:
@@ -175,6 +233,8 @@ def _standing_line(standing: Standing) -> str:
     notes = []
     if standing.attempts:
         notes.append(count(standing.attempts, "attempt"))
+    if standing.lane is not None:
+        notes.append(f"in lane {standing.lane}")
     if standing.verdict is not None:
         notes.append(str(standing.verdict))
     if standing.stale:
@@ -192,7 +252,7 @@ def _standing_line(standing: Standing) -> str:
     if standing.accepted_by is not None:
         notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
     detail = f"  ({', '.join(notes)})" if notes else ""
-    return f"  {MARKS[standing.state]} {standing.id}  {standing.title}{detail}"
+    return f"{standing.id}  {standing.title}{detail}"
 
 
 def _tests(counts: TestCounts) -> str:
@@ -207,7 +267,7 @@ def _tests(counts: TestCounts) -> str:
 
 def session_json(report: SessionReport) -> dict[str, Any]:
     """The stable shape of a session's report."""
-    return {**asdict(report), "rewrite_count": len(report.rewrites)}
+    return {**to_builtins(report), "rewrite_count": len(report.rewrites)}
 
 
 def say_session(report: SessionReport, lacks: str = "missing") -> None:
@@ -243,12 +303,18 @@ def show_left_out(report: SessionReport) -> None:
 def say_judged(lines: Iterable[Line]) -> None:
     """Steps and postconditions that were judged again, one line each."""
     for line in lines:
-        say_line(f"  {line.finding:<10} {line.subject}  {line.title}: {line.message}")
+        said = f"{line.finding:<10} {line.subject}  {line.title}: {line.message}"
+        say_marked(said, tone_of(line.finding), indent="  ")
 
 
 def judged_json(lines: Iterable[Line]) -> list[dict[str, Any]]:
     """The same as data."""
     return [picked(line, "subject title finding message") for line in lines]
+
+
+def tone_of(finding: str) -> Tone:
+    """Of a verdict, or of what an audit says of a subject."""
+    return _TONES.get(finding, Tone.WAITING)
 
 
 def audit_code(result: Result, refused: bool) -> int:
@@ -263,18 +329,15 @@ def answer_line(result: Result, waived: Sequence[str], strict: bool) -> str:
     return f"audit: {result}{but if result is Result.KEPT else ''}"
 
 
-def finding_line(name: str, finding: Finding) -> str:
-    """A finding on one line, for somebody who did not ask for it."""
-    hint = f"; hint: {finding.hint}" if finding.hint else ""
-    said = f"{finding.severity}: {finding.message} [{finding.code}]{hint}"
-    return escape_line(f"{name}:{finding.line}: {said}")
-
-
-def finding_lines(name: str, finding: Finding) -> list[str]:
-    """A finding as it is shown everywhere."""
-    lines = [f"{name}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"]
-    if finding.text.strip():
-        lines.append(f"    {finding.text.strip()}")
-    if finding.hint:
-        lines.append(f"    hint: {finding.hint}")
-    return lines
+def audit_json(report: AuditReport) -> dict[str, Any]:
+    """The stable shape of `audit --json`."""
+    return versioned(
+        **picked(report, "result signed_off_at signed_off_on content receipts anchors"),
+        **picked(report, "edited notes isolation self_set"),
+        plan=report.place.name,
+        entries=report.chain.entries,
+        head=report.chain.head,
+        drift=[{"path": storable_path(c.path), "kind": c.kind} for c in report.drift],
+        waivers=[to_builtins(waiver) for waiver in report.waivers],
+        lines=judged_json(report.lines),
+    )

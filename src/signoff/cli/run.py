@@ -13,21 +13,18 @@ from typing import NoReturn, Protocol
 import click
 
 from signoff.cli.app import show_failure
-from signoff.cli.audit import audit_json
-from signoff.cli.inbox import item_json, show_item
-from signoff.cli.log import entry_json
-from signoff.cli.opening import OpenedPlan, open_plan
-from signoff.cli.options import json_option, plan_argument, role_option, worker_option
-from signoff.cli.progress import JsonReporter, LineReporter
+from signoff.cli.events import JsonReporter, LineReporter, item_json, show_item
+from signoff.cli.opening import OpenedPlan, agent_roles, open_plan
+from signoff.cli.options import agent_option, json_option, plan_argument, role_option, worker_option
 from signoff.cli.report import (
     audit_code,
-    finding_line,
+    audit_json,
     say_judged,
     show_status,
     show_strictness,
     status_json,
 )
-from signoff.cli.show import note, say, say_json, versioned
+from signoff.cli.show import finding_line, note, say, say_json, versioned
 from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
@@ -49,10 +46,14 @@ class ClosableReporter(Reporter, Protocol):
 
 @click.command("run")
 @plan_argument
+@agent_option
 @role_option
 @worker_option
 @click.option("--yes", is_flag=True, help="Approve without asking; recorded as non-interactive.")
 @click.option("--strict", is_flag=True, help="Waived steps count as not done (exit 1).")
+@click.option(
+    "--wait", is_flag=True, help="Stay while a usage limit parks the run, and go on after it."
+)
 @click.option("--anyway", is_flag=True, help="Also when plans it depends on are not merged.")
 @click.option(
     "--all", "every", is_flag=True, help="Run every ready plan, each in its own worktree."
@@ -60,16 +61,20 @@ class ClosableReporter(Reporter, Protocol):
 @click.option(
     "--jobs",
     type=click.IntRange(1),
-    help="With --all: how many plans at once [default: number of cores].",
+    help="How many steps at once, each in a lane of its own [default: 1, or `[run] jobs`]. "
+    "With --all: how many plans [default: number of cores].",
 )
 @json_option
 def run_command(
     plan: str | None,
     workspace: Path | None,
+    agent: str | None,
+    model: str | None,
     roles: dict[str, str],
     worker: str | None,
     yes: bool,
     strict: bool,
+    wait: bool,
     anyway: bool,
     every: bool,
     jobs: int | None,
@@ -81,13 +86,14 @@ def run_command(
     running is repeated. Work that an agent did in a client is judged first and, if its contracts
     hold, signed without running the agent again. With --all every ready plan runs in a worktree
     of its own and is merged in order; a plan that fails delays only those that depend on it."""
-    if every or jobs is not None:
-        if not every or plan is not None or workspace is not None:
-            raise click.UsageError("--all goes with --jobs, and without PLAN or --workspace")
+    if every:
+        if plan is not None or workspace is not None:
+            raise click.UsageError("--all goes without PLAN and --workspace")
         from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
 
-        return run_all(jobs, yes, roles, as_json)
-    opened = open_plan(plan, workspace, roles)
+        return run_all(jobs, yes, roles, as_json, (agent, model))
+    roles = agent_roles(plan, workspace, agent, model) | roles
+    opened = open_plan(plan, workspace, roles, staged=False)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
@@ -99,6 +105,8 @@ def run_command(
         roles,
         cancelled=stop.is_set,
         worker=worker,
+        wait=wait,
+        jobs=jobs,
         anyway=anyway,
         output=own_output(),
         warn=lambda found: _warn(opened.place.path.name, found),
@@ -123,7 +131,7 @@ def _run_one(
 
 def _reporter(as_json: bool) -> ClosableReporter:
     if as_json:
-        return JsonReporter(entry_json)
+        return JsonReporter()
     if sys.stderr.isatty():
         from signoff.cli.live import LiveReporter  # noqa: PLC0415 - rich is only for terminals
 

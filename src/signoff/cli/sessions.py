@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from signoff.cli.opening import open_here, open_session_harness
 from signoff.cli.options import json_option
@@ -14,7 +14,8 @@ from signoff.cli.report import say_session, session_json
 from signoff.cli.show import answer_json, duration, say, say_json, say_line, versioned
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.usecases.list_sessions import (
+from signoff.usecases.person import end_client
+from signoff.usecases.sessions import (
     SessionLine,
     SessionStatus,
     list_sessions,
@@ -34,13 +35,16 @@ _CODES = {
 }
 
 
-@click.command("sessions")
+@click.group("sessions", invoke_without_command=True)
 @click.option("--all", "everywhere", is_flag=True, help="List the sessions of every workspace.")
 @json_option
-def sessions_command(everywhere: bool, as_json: bool) -> int:
+@click.pass_context
+def sessions_command(ctx: click.Context, everywhere: bool, as_json: bool) -> int:
     """List agents' sessions in this workspace with their task and status.
 
     Newest last. `status`, `show`, `log` and `sign` accept a session's id too."""
+    if ctx.invoked_subcommand is not None:
+        return 0
     lines = list_sessions(open_here(), everywhere=everywhere)
     if as_json:
         answer_json(sessions=[_line_json(line) for line in lines])
@@ -52,6 +56,24 @@ def sessions_command(everywhere: bool, as_json: bool) -> int:
         say_line(f"{line.id}  {line.standing} ({what}){part}, {_age(line.newest_at)} ago{where}")
     if not lines:
         say_line("no agent had a session here")
+    return 0
+
+
+@sessions_command.command("end")
+@click.argument("session", required=False)
+@json_option
+def end_command(session: str | None, as_json: bool) -> int:
+    """Forget a client that still holds a session, or this workspace.
+
+    For a client that hangs, or a process that was taken for one. Nothing is signed or judged by
+    it, and the process is not ended: what it still writes is yours to watch."""
+    ended = end_client(open_here(), session)
+    if as_json:
+        answer_json(ended=[{"pid": c.client.pid, "sessions": c.sessions} for c in ended])
+        return 0
+    for one in ended:
+        held = ", ".join(one.sessions) or "no session"
+        say_line(f"process {one.client.pid} no longer counts as a client at work ({held})")
     return 0
 
 

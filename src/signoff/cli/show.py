@@ -1,16 +1,60 @@
-"""How reports become text or JSON: one escape for everything that came from outside."""
+"""How reports become text or JSON: one escape for what came from outside, one painter."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any, Literal
+import unicodedata
+from enum import Enum
+from typing import Any, Literal, TextIO
 
+from signoff.domain.findings import Finding
 from signoff.domain.text import escape, escape_line
 from signoff.fastpath import SCHEMA_VERSION
 
 SMALL_USD = 0.1
+_COLOURS = {"green": "\x1b[32m", "red": "\x1b[31m", "magenta": "\x1b[35m", "yellow": "\x1b[33m"}
+
+
+class Tone(Enum):
+    """What a line is about: its symbol and colour on terminals. Pipes get the words alone."""
+
+    symbol: str
+    style: str
+
+    KEPT = "✓", "green"
+    BROKEN = "✗", "red"
+    TAMPERED = "‼", "magenta"
+    WAITING = "?", "yellow"
+    PLAIN = "·", ""
+
+    def __init__(self, symbol: str, style: str):
+        self.symbol, self.style = symbol, style
+
+
+class ColorChoice:
+    """What `--color` says, for this command."""
+
+    mode = "auto"
+
+
+def paints(stream: TextIO) -> bool:
+    """Whether colours go to this stream: a terminal, and nobody said no."""
+    if ColorChoice.mode != "auto":
+        return ColorChoice.mode == "always"
+    dumb = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not dumb and is_terminal(stream)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at it; None where the descriptor was closed before we began."""
+    return stream is not None and stream.isatty()
+
+
+def painted(text: str, tone: Tone, stream: TextIO) -> str:
+    """The text in its colour; it must be escaped by now."""
+    return f"{_COLOURS[tone.style]}{text}\x1b[0m" if tone.style and paints(stream) else text
 
 
 def say(text: str = "") -> None:
@@ -18,9 +62,47 @@ def say(text: str = "") -> None:
     sys.stdout.write(escape(text) + "\n")
 
 
-def say_line(text: str) -> None:
+def say_line(text: str, tone: Tone = Tone.PLAIN) -> None:
     """A line of the result with names from outside in it: a file name may hold line breaks."""
-    sys.stdout.write(escape_line(text) + "\n")
+    sys.stdout.write(painted(escape_line(text), tone, sys.stdout) + "\n")
+
+
+def say_marked(
+    text: str, tone: Tone, *, mark: str = "", indent: str = "", whole: bool = True
+) -> None:
+    """A line with a symbol on a terminal, and with `mark` elsewhere; cut there unless whole."""
+    plain = f"{mark} {text}" if mark else text
+    if not is_terminal(sys.stdout):
+        sys.stdout.write(indent + painted(escape_line(plain), tone, sys.stdout) + "\n")
+        return
+    shown = escape_line(text)
+    if not whole:
+        shown = cut(shown, columns(sys.stdout) - len(indent) - len(tone.symbol) - 1)
+    sys.stdout.write(f"{indent}{painted(tone.symbol, tone, sys.stdout)} {shown}\n")
+
+
+def columns(stream: TextIO) -> int:
+    """How wide the terminal is; as wide as it likes where nobody can tell."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or sys.maxsize
+    except (OSError, ValueError):
+        return sys.maxsize
+
+
+def cut(text: str, width: int) -> str:
+    """As much of a line as fits, with a sign that there is more."""
+    if sum(map(_cells, text)) <= width:
+        return text
+    used, at = 0, 0
+    while used + _cells(text[at]) < width:
+        used, at = used + _cells(text[at]), at + 1
+    return f"{text[:at]}…"
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def note(text: str) -> None:
@@ -48,9 +130,11 @@ def picked(report: object, names: str) -> dict[str, Any]:
     return {name: getattr(report, name) for name in names.split()}
 
 
-def styles() -> Literal["auto"] | None:
-    """How text may be made bold or coloured; not at all where NO_COLOR is set."""
-    return None if os.environ.get("NO_COLOR") else "auto"
+def styles(stream: TextIO) -> Literal["auto", "standard"] | None:
+    """How rich may make text bold or coloured."""
+    if not paints(stream):
+        return None
+    return "standard" if ColorChoice.mode == "always" else "auto"
 
 
 def short(digest: str | None) -> str:
@@ -74,3 +158,20 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def finding_line(name: str, finding: Finding) -> str:
+    """A finding on one line, for somebody who did not ask for it."""
+    hint = f"; hint: {finding.hint}" if finding.hint else ""
+    said = f"{finding.severity}: {finding.message} [{finding.code}]{hint}"
+    return escape_line(f"{name}:{finding.line}: {said}")
+
+
+def finding_lines(name: str, finding: Finding) -> list[str]:
+    """A finding as it is shown everywhere."""
+    lines = [f"{name}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"]
+    if finding.text.strip():
+        lines.append(f"    {finding.text.strip()}")
+    if finding.hint:
+        lines.append(f"    hint: {finding.hint}")
+    return lines

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from signoff.cli.inbox import item_json, show_item
+from signoff.cli.events import LineReporter, item_json, show_item
 from signoff.cli.opening import open_here, open_plan
 from signoff.cli.options import json_option, plan_argument
-from signoff.cli.progress import LineReporter
 from signoff.cli.report import SELF_SET, say_session, show_left_out, show_status, status_json
 from signoff.cli.show import answer_json, note, picked, say_line
 from signoff.cli.streams import leave_at_once
@@ -22,7 +21,7 @@ from signoff.process.ancestry import own_output
 from signoff.usecases.harness import Harness
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions
-from signoff.usecases.session_records import find_session_record
+from signoff.usecases.sessions import find_session_record
 from signoff.usecases.sign import SignReport, sign_named, sign_plan, sign_sessions
 from signoff.wiring import open_engine, open_harness
 
@@ -58,7 +57,7 @@ def _sign(plan: str | None, workspace: Path | None) -> tuple[SignReport, ...]:
     if plan is None and workspace is None and bound_plan(open_here()) is None:
         return _sign_all()
     try:
-        harness, place = open_plan(plan, workspace)
+        harness, place = open_plan(plan, workspace, staged=False)
     except (PlanNotFound, NoVault):
         if plan is not None:
             raise

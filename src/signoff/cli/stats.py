@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
@@ -17,7 +18,7 @@ from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
 from signoff.usecases.harness import Harness, find_plan
-from signoff.usecases.session_records import signed_place
+from signoff.usecases.sessions import signed_place
 from signoff.usecases.stats import StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")
@@ -77,7 +78,8 @@ def stats_json(report: StatsReport) -> dict[str, Any]:
 
 def _tally_json(tally: Tally) -> dict[str, Any]:
     return {
-        **vars(tally),
+        **asdict(tally),
+        "model": tally.model or None,
         "refused": tally.refused,
         "attempts_per_kept_step": tally.attempts_per_kept_step,
         "tokens_per_kept_step": tally.tokens_per_kept_step,
@@ -103,7 +105,9 @@ def _show_table(rows: Sequence[Tally]) -> None:
     from rich.text import Text  # noqa: PLC0415 - see above
 
     width = None if sys.stdout.isatty() else WIDE
-    console = Console(file=sys.stdout, highlight=False, width=width, color_system=styles())
+    console = Console(
+        file=sys.stdout, highlight=False, width=width, color_system=styles(sys.stdout)
+    )
     cells = [_cells(tally) for tally in rows]
     if _width(cells) > console.width:
         _show_stacked(cells)

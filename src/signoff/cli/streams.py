@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 class PatientFile(io.FileIO):
     """A descriptor of ours that takes everything, also when its reader left."""
 
+    deserted = False
+
     def write(self, data: ReadableBuffer, /) -> int:
         """As many bytes as were given."""
         try:
             return super().write(data)
         except BrokenPipeError:
+            self.deserted = True
             return memoryview(data).nbytes
 
 
@@ -42,7 +45,8 @@ def _patient(stream: TextIO) -> TextIO:
     return io.TextIOWrapper(
         file if unbuffered else io.BufferedWriter(file),
         encoding=stream.encoding,
-        errors=stream.errors,
+        # A terminal of another encoding sees escapes instead of what it cannot show.
+        errors="backslashreplace" if stream.errors == "strict" else stream.errors,
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )
@@ -52,9 +56,18 @@ def _raw_of(stream: io.TextIOWrapper) -> object:
     return getattr(stream.buffer, "raw", stream.buffer)
 
 
+def reader_left(stream: TextIO) -> bool:
+    """Whether nobody reads this stream any more, as far as writing to it showed."""
+    raw = _raw_of(stream) if isinstance(stream, io.TextIOWrapper) else None
+    return isinstance(raw, PatientFile) and raw.deserted
+
+
 def leave_at_once(code: int) -> NoReturn:
     """End here: the engine's thread may be parked for ever, and nothing is left to save."""
+    from signoff.process.landlock import put_away  # noqa: PLC0415 - who leaves so has loaded it
+
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
+    put_away()
     os._exit(int(code))

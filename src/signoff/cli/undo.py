@@ -12,14 +12,13 @@ from signoff.cli.show import answer_json, count, say_line
 from signoff.domain.text import storable_path
 from signoff.errors import UsageError
 from signoff.usecases.undo import HowFar, Lost, Restoring, UndoReport, UndoStep, undo_changes
-from signoff.workspace.repository import find_repository
+from signoff.workspace.folders import find_repository
 
 _SHOWN = {
     Restoring.RESTORE: "restored",
     Restoring.REMOVE: "removed",
     Restoring.LEAVE: "left: other things are in it now",
     Restoring.CHANGED: "overwritten, although somebody changed it since",
-    Restoring.UNSURE: "overwritten, although it is not known who changed it",
     Restoring.BLOCKED: "not put back",
 }
 _WOULD = {
@@ -27,7 +26,6 @@ _WOULD = {
     Restoring.REMOVE: "would be removed",
     Restoring.LEAVE: "would be left: other things are in it now",
     Restoring.CHANGED: "was changed since by somebody else: restored only with --force",
-    Restoring.UNSURE: "the call was cut off; who changed it is unknown: restored only with --force",
     Restoring.BLOCKED: "cannot be put back",
 }
 

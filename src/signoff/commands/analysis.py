@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.commands.launchers import Invocation, inside, started_by
 from signoff.commands.launchers import is_plain as is_plain_word
+from signoff.commands.operands import ComparedFiles
 from signoff.commands.reading import lower
-from signoff.commands.references import ComparedFiles
-from signoff.commands.statuses import ANY, PRINTERS, ShellEvaluation, Statuses, Weakness
-from signoff.commands.uses import Collector, CommandCall, FileUse, FileWrite, Unseen
-from signoff.commands.weaknesses import (
-    ignored,
-    is_negated,
+from signoff.commands.statuses import (
+    ANY,
+    PRINTERS,
+    ShellEvaluation,
+    Statuses,
+    lost_failures,
     printed_anyway,
-    reason_of,
-    skipping_line,
 )
+from signoff.commands.uses import Collector, CommandCall, FileUse, FileWrite, Unseen
 
 MAX_ANALYSED_CHARS = 20_000
 _MOST_UNSEEN = 5
@@ -36,16 +38,11 @@ _WORDS = rf"(?:\[(?=[ \t])|(?!(?:{_RESERVED})\b){_WORD})(?:[ \t]++(?:{_WORD}|\](
 _PLAIN_SCRIPT = re.compile(rf"{_WORDS}(?:[ \t]*+(?:&&|\|\|?+|;|\n)[ \t]*+{_WORDS})*+[ \t\n]*+")
 _NUMBERED = re.compile(r"(?<![\w./$@{-])[A-Za-z_./][A-Za-z_./-]*[0-9][\w./-]*", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
-# How many lines to show, and what a command's output is compared with: any number means the same.
-_AMOUNT = re.compile(
-    r"(\b(?:head|tail) (?:-n ?|-)|\)\"? -(?:eq|ne|lt|le|gt|ge) )([1-9][0-9]{0,8})(?![\w.])"
-)
-_WORD_PLACE, _AMOUNT_PLACE = "zq", "90170"
+_WORD_PLACE = "zq"
 _KNOWN_BY_NUMBER = frozenset(("python3", "md5sum", "sha1sum", "sha256sum"))
 
 
-@dataclass(frozen=True)
-class ShellFacts:
+class ShellFacts(Struct, frozen=True):
     """Lines count from 0 within the command; paths are relative to the workspace."""
 
     # The text, or one like it, that bash has to read; empty where nothing in it can be wrong.
@@ -58,16 +55,9 @@ class ShellFacts:
     scripts: tuple[FileUse, ...] = ()
     functions: frozenset[str] = frozenset()
     statuses: Statuses = ANY
-    reason: str = ""  # why there is only one status
     last_line: int = 0
-    ignored_lines: tuple[int, ...] = ()
-    # Those of them that hold `! …`, which `set -e` does not look at.
-    negated_lines: tuple[int, ...] = ()
-    skips_line: int | None = None
-    prints: tuple[str, ...] = ()
-    weaknesses: tuple[Weakness, ...] = ()
-    # Whether it certainly prints nothing on standard output.
-    silent: bool = False
+    lost_lines: tuple[int, ...] = ()  # of commands whose failure is hidden
+    prints: tuple[str, ...] = ()  # whatever the workspace holds
 
     @property
     def certain(self) -> bool:
@@ -102,12 +92,7 @@ def _analyse(text: str) -> ShellFacts:
     unseen = tuple(dict.fromkeys(seen.unseen))[:_MOST_UNSEEN]
     if not clear and not unseen:
         unseen = (Unseen(0, "all of the shell syntax used here"),)
-    shell = ShellEvaluation()
-    statuses = shell.final(block) if clear else ANY
-    lost = ignored(block)
     may_echo = any(call.name in PRINTERS for call in seen.calls)
-    # Functions and declarations may print, whatever their names are.
-    plain = not (unseen or seen.functions or seen.declares)
     return ShellFacts(
         unchecked="" if is_plain(text) else text,
         unseen=unseen,
@@ -117,15 +102,10 @@ def _analyse(text: str) -> ShellFacts:
         references=tuple(seen.references),
         scripts=tuple(seen.scripts),
         functions=frozenset(seen.functions),
-        statuses=statuses,
-        reason=reason_of(block) if len(statuses) == 1 else "",
+        statuses=ShellEvaluation().final(block) if clear else ANY,
         last_line=block.parts[-1].line if block.parts else 0,
-        ignored_lines=tuple(node.line for node in lost),
-        negated_lines=tuple(node.line for node in lost if is_negated(node)),
-        skips_line=skipping_line(block),
-        prints=printed_anyway(block, shell.errexit) if may_echo else (),
-        weaknesses=tuple(shell.weaknesses) if clear else (),
-        silent=plain and all(call.prints_nothing for call in seen.calls),
+        lost_lines=lost_failures(block) if clear else (),
+        prints=printed_anyway(block) if may_echo else (),
     )
 
 
@@ -159,8 +139,7 @@ def invocations_of(facts: ShellFacts, folder: str) -> Iterator[Invocation]:
 def shape_of(text: str) -> tuple[str, list[tuple[str, str]]]:
     """The text with numbers that do not matter replaced by places, and those places' numbers."""
     places: dict[str, str] = {}
-    amounts: list[str] = []
-    if _WORD_PLACE in text or _AMOUNT_PLACE in text or "://" in text or "/dev" in text:
+    if _WORD_PLACE in text or "://" in text or "/dev" in text:
         return text, []
 
     def place(digits: re.Match[str]) -> str:
@@ -170,19 +149,8 @@ def shape_of(text: str) -> tuple[str, list[tuple[str, str]]]:
         known = path[0].rpartition("/")[2] in _KNOWN_BY_NUMBER
         return path[0] if known else _DIGITS.sub(place, path[0])
 
-    def without_amount(found: re.Match[str]) -> str:
-        amounts.append(found[2])
-        return f"{found[1]}{_amount_place(len(amounts) - 1)}"
-
     shape = _NUMBERED.sub(without_numbers, text)
-    if "|" in shape or ") -" in shape or ')" -' in shape:
-        shape = _AMOUNT.sub(without_amount, shape)
-    pairs = [(place, number) for number, place in places.items()]
-    return shape, pairs + [(_amount_place(i), number) for i, number in enumerate(amounts)]
-
-
-def _amount_place(number: int) -> str:
-    return f"{_AMOUNT_PLACE}{number:04}"
+    return shape, [(place, number) for number, place in places.items()]
 
 
 def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
@@ -203,7 +171,5 @@ def with_numbers(facts: ShellFacts, pairs: list[tuple[str, str]]) -> ShellFacts:
         references=tuple(replace(r, paths=tuple(map(fill, r.paths))) for r in facts.references),
         scripts=tuple(FileUse(fill(u.path), u.line, u.order) for u in facts.scripts),
         functions=frozenset(map(fill, facts.functions)),
-        reason=fill(facts.reason),
         prints=tuple(map(fill, facts.prints)),
-        weaknesses=tuple(w._replace(what=fill(w.what)) for w in facts.weaknesses),
     )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.commands.reading import lower
 from signoff.commands.tree import ShellNode
@@ -36,7 +38,7 @@ _ALIASES = {
 }
 
 
-class _Start(NamedTuple):
+class _Start(Struct, frozen=True):
     """Where the inner command begins among the words, and the folder that an option names."""
 
     at: int
@@ -48,8 +50,7 @@ class _Unclear(Exception):
     """An option of which nobody knows whether a value follows."""
 
 
-@dataclass(frozen=True)
-class _Launcher:
+class _Launcher(Struct, frozen=True):
     """How a launcher's own words end and the command begins; without `flags` any option is one."""
 
     subcommands: tuple[str, ...] = ()
@@ -148,8 +149,7 @@ _STARTERS = {
 }
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One tool that a text calls, by its plain name, and the folder it runs in.
 
     `path` is the name as written when it names a file and not just a tool; `behind` is the launcher
@@ -185,12 +185,15 @@ def invocation_of(
     return Invocation(_ALIASES.get(tool, tool), args, folder, path, behind)
 
 
-def started_by(name: str, args: tuple[str, ...], folder: str = "") -> Iterator[Invocation]:
+@lru_cache(maxsize=1024)
+def started_by(name: str, args: tuple[str, ...], folder: str = "") -> tuple[Invocation, ...]:
     """The call and those inside it, outermost first, such as `uv`, `python` and `pytest`."""
+    found = []
     current: Invocation | None = invocation_of(name, args, folder)
     while current is not None:
-        yield current
+        found.append(current)
         current = _inner(current)
+    return tuple(found)
 
 
 def _inner(call: Invocation) -> Invocation | None:
@@ -272,7 +275,7 @@ def inside(folder: str, path: str) -> str | None:
     return "" if joined == "." else joined
 
 
-class RealCommand(NamedTuple):
+class RealCommand(Struct, frozen=True):
     """What a command really runs: a plain command, a script of its own, or what nobody can see."""
 
     command: ShellNode | None = None
@@ -304,7 +307,7 @@ def see_through(command: ShellNode, depth: int = 0) -> RealCommand:
             break
         wrappers.append(tool)
         command = replace(command, words=command.words[start.at + 1 :])
-    return _inside(command, depth)._replace(wrappers=tuple(wrappers))
+    return replace(_inside(command, depth), wrappers=tuple(wrappers))
 
 
 def _inside(command: ShellNode, depth: int) -> RealCommand:
@@ -314,7 +317,7 @@ def _inside(command: ShellNode, depth: int) -> RealCommand:
     if name == "eval":
         if not all(w.literal for w in command.words[1:]):
             return RealCommand(hidden="`eval` runs text that only exists when it runs")
-        return _nested(" ".join(command.args), depth)._replace(same_shell=True)
+        return replace(_nested(" ".join(command.args), depth), same_shell=True)
     if name in ("source", "."):
         return RealCommand(hidden=f"`{name} {''.join(command.args[:1])}` runs what that file says")
     return RealCommand(command)
@@ -337,7 +340,7 @@ def _shell_script(command: ShellNode, depth: int) -> RealCommand:
             script = words[i + 1 : i + 2]
             if not script or not script[0].literal:
                 return RealCommand(hidden=f"`{words[0].text} -c` runs text made when it runs")
-            return _nested(script[0].text, depth)._replace(errexit=errexit, pipefail=pipefail)
+            return replace(_nested(script[0].text, depth), errexit=errexit, pipefail=pipefail)
         i += 1
     if i >= len(words):
         return RealCommand(hidden=f"`{words[0].text}` reads its commands from standard input")

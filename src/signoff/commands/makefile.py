@@ -1,49 +1,38 @@
 """A makefile as far as it can be read without make: its rules by target, and what is no rule.
 
 Two questions are asked of it. What can happen (`reached_from`, `expand`): both branches of a
-condition count, and what is not known stays as written. What surely happens (`recipe`): whatever
-could make it mean something else (includes, conditions, functions, a shell of its own) leaves it
-unread, with the reason; nothing is guessed.
+condition count, and what is not known stays as written. What surely happens (`recipe`): only a file
+of plain rules and variables that are set once is read that far; nothing is guessed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-_ASSIGNMENT = re.compile(
-    r"(?:(?:export|override|private)\s+)*([^\s:=#?+!]+)\s*(\?|::?:?|\+|!)?=\s*(.*)", re.DOTALL
-)
-_INCLUDE = re.compile(r"\s*(?:-include|sinclude|include)\s+(.*)", re.DOTALL)
-_DIRECTIVE = re.compile(
-    r"\s*(?:-?include|sinclude|vpath|(?:un)?export|override|(?:un)?define|-?load)\s+[^\s:]"
-)
-_DEFINE = re.compile(r"\s*(?:(?:export|override)\s+)*define\s+\S")
-_CONDITION = re.compile(r" *(ifn?eq|ifn?def|else|endif)\b")
-_REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
-_SPECIAL = re.compile(r"\.[A-Z_]+")
+from msgspec import Struct, field
+
+_ASSIGNMENT = r"(?s)(?:(?:export|override|private)\s+)*([^\s:=#?+!]+)\s*(\?|::?:?|\+|!)?=\s*(.*)"
+_INCLUDE = r"(?s)\s*(?:-include|sinclude|include)\s+(.*)"
+_DIRECTIVE = r"\s*(?:-?include|sinclude|vpath|(?:un)?export|override|(?:un)?define|-?load)\s+[^\s:]"
+_DEFINE = r"\s*(?:(?:export|override)\s+)*define\s+\S"
+_CONDITION = r" *(ifn?eq|ifn?def|else|endif)\b"
+_REFERENCE = r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})"
+_SPECIAL = r"\.[A-Z_]+"
 _PHONY = ".PHONY"
 _MOST_EXPANSIONS = 200
 _LONGEST_EXPANSION = 20_000
 
-_CONTINUED = re.compile(r"\\\n[ \t]*")
-_USE = re.compile(r"\$(?:\(([^()${}]*)\)|\{([^()${}]*)\}|(.))", re.DOTALL)
-_NAME = re.compile(r"[\w.-]+")
-_DEFINED_BY_MAKE = {"CC": "cc", "CXX": "g++", "MAKE": "make", "CFLAGS": "", "LDFLAGS": ""}
-_OF_THE_RULE = ("@", "<", "^", "?", "*", "@D", "@F")
-_SHELLS = re.compile(r"(?:/bin/|/usr/bin/|/usr/bin/env )?(?:ba)?sh")
-_SHELL_FLAGS = re.compile(r"(?:-[eux]+\s+|-[eux]*o\s+pipefail\s+)*-[eux]*c")
-_HARMLESS_FLAGS = re.compile(
-    r"(?:--no-print-directory|--warn-undefined-variables|--no-builtin-\w+|--silent|-s|-r|-R|-j\d*"
-    r"|-rR|--output-sync(?:=\w+)?|--jobs(?:=\d+)?|\s)*"
+_CONTINUED = r"\\\n[ \t]*"
+_PLAIN_NAME = r"[A-Za-z_]\w*|\.DEFAULT_GOAL"
+_SHELLS = r"(?:/bin/|/usr/bin/|/usr/bin/env )?(?:ba)?sh"
+_STEERING = frozenset(
+    (
+        *("PATH", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHONPATH", "PYTEST_ADDOPTS"),
+        *("MAKEFLAGS", "GNUMAKEFLAGS"),
+    )
 )
-_STEERING = frozenset({"PATH", "ENV", "BASH_ENV", "NODE_OPTIONS", "PYTHONPATH", "PYTEST_ADDOPTS"})
-_WRITES_RULES = re.compile(r"\$[({]\s*(?:eval|file|guile)\b|^\s*load\b", re.MULTILINE)
-_UNREAD = re.compile(r"[-s]?include\b|\.RECIPEPREFIX|\.SECONDEXPANSION|\.DEFAULT\b|\.POSIX|vpath\b")
-_HARMLESS = re.compile(r"(?:export|unexport|undefine)\b|#")
-_UNKNOWN = "\0"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them."""
 
@@ -52,8 +41,7 @@ class Unread(Exception):
     """A part of it means what only make can tell."""
 
 
-@dataclass(frozen=True)
-class MakeRule:
+class MakeRule(Struct, frozen=True):
     """One rule: its targets and prerequisites, expanded; its lines as written; its recipe.
 
     The lines begin with the conditions under which the rule counts.
@@ -63,13 +51,9 @@ class MakeRule:
     prerequisites: tuple[str, ...]
     lines: tuple[str, ...]
     recipe: tuple[str, ...]
-    several: bool = False  # made by `::`, so that every recipe is run
-    needs: tuple[str, ...] = ()  # the prerequisites, as far as they are certain
-    unread: str = ""
 
 
-@dataclass
-class Makefile:
+class Makefile(Struct):
     """A makefile taken apart; `preamble` is what is no rule and holds for every target."""
 
     rules: list[MakeRule] = field(default_factory=list)
@@ -77,9 +61,7 @@ class Makefile:
     variables: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
     phony: set[str] = field(default_factory=set)
-    special: dict[str, list[str]] = field(default_factory=dict)  # `.ONESHELL` and its kind
-    values: dict[str, str] = field(default_factory=dict)  # variables, as far as they are certain
-    unread: str = ""
+    is_plain: bool = True  # rules and variables that are set once, and nothing else
 
     def has(self, target: str) -> bool:
         """Whether a rule is about this very target."""
@@ -87,35 +69,24 @@ class Makefile:
 
     def recipe(self, target: str) -> tuple[str, ...]:
         """Texts that a shell is given, each of which has to hold; Unread where nobody can say."""
-        rules = [rule for rule in self.rules if target in rule.targets]
-        ignored = self.special.get(".IGNORE")
-        if ignored is not None and (not ignored or target in ignored or "$" in str(ignored)):
-            raise Unread("`.IGNORE` forgives its failures")
-        why = self.unread or next((rule.unread for rule in rules if rule.unread), "")
-        recipes = [rule.recipe for rule in rules if rule.recipe]
-        if why or (len(recipes) > 1 and not rules[-1].several):
-            raise Unread(why or "it has two recipes")
-        return tuple(text for recipe in recipes for text in self._texts(recipe))
+        recipes = [rule.recipe for rule in self.rules if target in rule.targets and rule.recipe]
+        if not self.is_plain or len(recipes) > 1:
+            raise Unread
+        return tuple(text for line in sum(recipes, ()) if (text := self._text(line)))
 
     def needs(self, target: str) -> tuple[str, ...]:
         """The targets that have to be made first."""
-        return tuple(n for rule in self.rules if target in rule.targets for n in rule.needs)
+        return tuple(n for r in self.rules if target in r.targets for n in r.prerequisites)
 
-    def _texts(self, recipe: tuple[str, ...]) -> Iterator[str]:
-        commands: list[str] = []
-        one_shell = ".ONESHELL" in self.special
-        for line in recipe:
-            expanded = _certain(_CONTINUED.sub(" ", line), self.values).strip()
-            bare = expanded.lstrip("@+- \t")
-            if "-" not in expanded[: len(expanded) - len(bare)]:
-                commands.append(bare)
-            elif one_shell and not commands:
-                return
-        flags = self.values.get(".SHELLFLAGS", "-c").split()
-        stops = any("e" in word for word in flags if word.startswith("-"))
-        before = "set -e\n" * stops + "set -o pipefail\n" * ("pipefail" in flags)
-        for command in ["\n".join(commands)] if one_shell else commands:
-            yield f"{before}{command}"
+    def _text(self, line: str) -> str:
+        """What the shell is given of a line; nothing of one whose failure is forgiven."""
+        expanded = self.expand(re.sub(_CONTINUED, " ", line).replace("$$", "\0"))
+        expanded = re.sub(_REFERENCE, "", expanded).strip()  # what nobody set is empty
+        if "$" in expanded:
+            raise Unread
+        bare = expanded.lstrip("@+- \t")
+        forgiven = "-" in expanded[: len(expanded) - len(bare)]
+        return "" if forgiven else bare.replace("\0", "$")
 
     @property
     def goal(self) -> str | None:
@@ -148,7 +119,7 @@ class Makefile:
     def expand(self, text: str) -> str:
         """The text with the variables that are stated in the makefile put in."""
         for _ in range(_MOST_EXPANSIONS):
-            replaced = _REFERENCE.sub(self._value, text)
+            replaced = re.sub(_REFERENCE, self._value, text)
             if replaced == text or len(replaced) > _LONGEST_EXPANSION:
                 break
             text = replaced
@@ -161,46 +132,7 @@ class Makefile:
 
 def read_makefile(text: str) -> Makefile:
     """Take a makefile apart."""
-    found = _Reading().read(text)
-    found.unread = found.unread or _why_unread(text, found)
-    return found
-
-
-def _why_unread(text: str, found: Makefile) -> str:
-    """Why nothing of it can be relied on, if so."""
-    values = found.values
-    flags = [name for name in values if name in ("MAKEFLAGS", "GNUMAKEFLAGS")]
-    odd = [name for name in flags if not _HARMLESS_FLAGS.fullmatch(values[name])]
-    odd += sorted(name for name in values if name in _STEERING)
-    if odd:
-        return f"it sets `{odd[0]}`"
-    if _WRITES_RULES.search(text):
-        return "its rules are written while it runs"
-    shell = values.get("SHELL", "sh").strip()
-    if not (_SHELLS.fullmatch(shell) and _SHELL_FLAGS.fullmatch(values.get(".SHELLFLAGS", "-c"))):
-        return "it has a shell of its own"
-    for line in found.preamble:
-        if _UNREAD.match(line):
-            return f"`{line.split(maxsplit=1)[0]}` brings in what is not in this file"
-        is_known = _CONDITION.match(line) or _DEFINE.match(line) or _HARMLESS.match(line)
-        if not is_known and not _ASSIGNMENT.fullmatch(line) and not line.startswith((".", "\t")):
-            return "it has lines that are no rules and no variables"
-    return ""
-
-
-def _certain(text: str, values: Mapping[str, str]) -> str:
-    """As make would hand it over; NUL stands for what only make knows."""
-    kept = text.replace("$$", "\1")
-    for _ in range(_MOST_EXPANSIONS):
-        found = _USE.search(kept)
-        if found is None or len(kept) > _LONGEST_EXPANSION:
-            break
-        name = next(part for part in found.groups() if part is not None)
-        value = "made" if name in _OF_THE_RULE else _UNKNOWN
-        if _NAME.fullmatch(name):
-            value = values.get(name, _DEFINED_BY_MAKE.get(name, ""))
-        kept = kept[: found.start()] + value + kept[found.end() :]
-    return _UNKNOWN if "$" in kept or len(kept) > _LONGEST_EXPANSION else kept.replace("\1", "$")
+    return _Reading().read(text)
 
 
 class _Reading:
@@ -212,8 +144,6 @@ class _Reading:
         self._head = ""
         self._lines: list[str] = []
         self._recipe: list[str] = []
-        self._plain_lines = 1  # that a rule without conditions has besides its recipe
-        self._simple = set[str]()  # variables that were expanded where they stand
 
     def read(self, text: str) -> Makefile:
         for line in _logical_lines(text):
@@ -226,16 +156,17 @@ class _Reading:
         return self._found
 
     def _line(self, line: str) -> None:
-        condition = _CONDITION.match(line)
+        condition = re.match(_CONDITION, line)
         if condition:
             # Conditions may stand inside a recipe, so they end no rule.
+            self._found.is_plain = False
             self._found.preamble.append(line.strip())
             if self._head:
                 self._lines.append(line)
             self._enter(condition[1], line.strip())
             return
         self._end_rule()
-        colon = -1 if _DIRECTIVE.match(line) else _rule_colon(line)
+        colon = -1 if re.match(_DIRECTIVE, line) else _rule_colon(line)
         if colon >= 0:
             self._begin_rule(line, colon)
         else:
@@ -254,7 +185,6 @@ class _Reading:
         self._lines = [*self._conditions, line]
         needs, semicolon, inline = line[colon:].partition(";")
         self._recipe = [inline.strip()] if semicolon and "#" not in needs else []
-        self._plain_lines = 1 - len(self._recipe)
 
     def _end_rule(self) -> None:
         head, self._head = self._head, ""
@@ -269,54 +199,47 @@ class _Reading:
         if targets == (_PHONY,):
             found.phony.update(wanted)
             return
-        own, certain = "=" in needs, _certain(names, found.values)
-        if _UNKNOWN in certain or (own and "%" in certain):
-            found.unread = "nobody can tell which targets its rules are about"
-        if not targets or any(_SPECIAL.fullmatch(t) or "$" in t for t in targets):
+        own = "=" in needs  # variables of its own
+        if own or "$" in "".join((*targets, *wanted)):
+            found.is_plain = False
+        if not targets or any(re.fullmatch(_SPECIAL, t) or "$" in t for t in targets):
+            found.is_plain = False
             found.preamble += self._lines
-            for target in targets:
-                found.special.setdefault(target, []).extend(wanted)
             return
-        several = head[colon:].startswith("::")
-        why = "it has variables of its own" if own or "%" in names else ""
-        if len(self._lines) > self._plain_lines + len(self._recipe):
-            why = "it stands in a condition"
-        known = tuple(_certain(needs, found.values).replace("|", " ").split())
         lines, recipe = tuple(self._lines), tuple(self._recipe)
-        needed = () if own else wanted
-        found.rules.append(MakeRule(targets, needed, lines, recipe, several, known, why))
+        found.rules.append(MakeRule(targets, () if own else wanted, lines, recipe))
 
     def _other(self, line: str) -> None:
         found = self._found
         found.preamble.append(line.strip())
-        include = _INCLUDE.fullmatch(line)
+        include = re.fullmatch(_INCLUDE, line)
         if include:
             found.includes += found.expand(_one_line(include[1]).partition("#")[0]).split()
-        defined = re.match(r"\s*(?:(?:export|override)\s+)*define\s+([^\s=:+?]+)", line)
-        assigned = _ASSIGNMENT.fullmatch(line.strip())
-        if defined:
-            found.values[defined[1]] = _UNKNOWN
-        elif assigned:
-            name, operator = assigned[1], assigned[2] or ""
-            value = _one_line(assigned[3]).partition(" #")[0].strip()
-            self._assign(found.variables, name, operator, value)
-            self._assign(found.values, name, operator, self._certain_value(name, operator, value))
-
-    def _certain_value(self, name: str, operator: str, value: str) -> str:
-        if self._conditions or operator == "!":
-            return _UNKNOWN
-        if ":" in operator or (operator == "+" and name in self._simple):
-            # Expanded where it stands, so that what comes later does not change it.
-            self._simple.add(name)
-            return _certain(value, self._found.values).replace("$", "$$")
-        return value
-
-    @staticmethod
-    def _assign(variables: dict[str, str], name: str, operator: str, value: str) -> None:
+        assigned = re.fullmatch(_ASSIGNMENT, line.strip())
+        if assigned is None:
+            found.is_plain = False
+            return
+        name, operator = assigned[1], assigned[2] or ""
+        value = _one_line(assigned[3]).partition(" #")[0].strip()
+        found.is_plain = found.is_plain and self._is_plain(name, operator, value)
         if operator == "+":
-            value = f"{variables.get(name, '')} {value}".strip()
-        if operator != "?" or name not in variables:
-            variables[name] = value
+            value = f"{found.variables.get(name, '')} {value}".strip()
+        if operator != "?" or name not in found.variables:
+            found.variables[name] = value
+
+    def _is_plain(self, name: str, operator: str, value: str) -> bool:
+        """Whether the variable means the same wherever it is used, and steers nothing."""
+        if (
+            not re.fullmatch(_PLAIN_NAME, name)
+            or name in _STEERING
+            or name in self._found.variables
+        ):
+            return False
+        if name == "SHELL" and not re.fullmatch(_SHELLS, value):
+            return False
+        # `:=` is expanded where it stands: what comes later does not count.
+        at_once = ":" in operator and "$" in self._found.expand(value)
+        return operator not in ("!", "+") and not at_once
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -329,7 +252,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         if (len(line) - len(line.rstrip("\\"))) % 2:
             continue
         if first and not in_define:
-            in_define = _DEFINE.match(line) is not None and not line.startswith("\t")
+            in_define = re.match(_DEFINE, line) is not None and not line.startswith("\t")
         elif in_define and line.strip().startswith("endef"):
             in_define = False
         if not in_define:

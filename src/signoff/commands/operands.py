@@ -1,4 +1,4 @@
-"""Which arguments of well-known commands are files, and which of those get written."""
+"""Which arguments of well-known commands are files, written to, compared with or looped over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from signoff.commands.tree import Word
+from msgspec import Struct
+
+from signoff.commands.tree import TESTS, NodeKind, ShellNode, Word
 
 FILE_READERS = frozenset(
     (
@@ -37,25 +39,6 @@ _TAKES_VALUE = frozenset(
 )
 _EXTENSION = re.compile(r"(?:.*/)?[\w.+-]*[\w+-]\.[A-Za-z]\w{0,7}")
 _NOT_A_PATH = re.compile(r"\w[\w+.-]*://|.*[\s\"'`$;<>|&()\\^]")
-_GIT_WRITES = frozenset(
-    (
-        *("checkout", "commit", "add", "reset", "restore", "clean", "stash", "apply", "merge"),
-        *("pull", "rebase", "cherry-pick", "am", "rm", "mv", "switch", "init", "revert"),
-    )
-)
-_REPAIR_OPTIONS = frozenset(
-    [
-        "--fix",
-        "--write",
-        "--in-place",
-        "--snapshot-update",
-        "--update-snapshots",
-        "--updateSnapshot",
-        "--autofix",
-    ]
-)
-_FORMATTERS = frozenset(("black", "isort", "gofmt", "rustfmt", "prettier"))
-_ONLY_LOOKS = frozenset(["--check", "--check-only", "--diff", "-d", "-l", "-c", "--list-different"])
 
 
 def looks_like_path(text: str) -> bool:
@@ -85,23 +68,6 @@ def written_by(name: str, args: tuple[Word, ...]) -> tuple[list[Word], str]:
     """The arguments that name files which the command changes, and the words for it."""
     writer = _WRITERS.get(name)
     return (writer(args), _SHOWN.get(name, name)) if writer else ([], name)
-
-
-def repairs(name: str, args: list[str]) -> str:
-    """The command that mends what it should judge, or changes files it does not name."""
-    first = next((a for a in args if not a.startswith("-")), "")
-    if name == "git" and first in _GIT_WRITES:
-        return f"git {first}"
-    option = next((a for a in args if a in _REPAIR_OPTIONS), "")
-    if option:
-        return f"{name} {option}"
-    looks = any(a in _ONLY_LOOKS for a in args)
-    if name in _FORMATTERS and not looks and (name not in ("gofmt", "prettier") or "-w" in args):
-        return name
-    formats = ("format" in args and "ruff" in (name, *args)) or (name == "cargo" and first == "fmt")
-    if formats and not looks:
-        return f"{name} format" if name == "ruff" else f"{name} {first}"
-    return ""
 
 
 def _plain_operands(args: tuple[Word, ...]) -> list[Word]:
@@ -202,3 +168,96 @@ _WRITERS: dict[str, Callable[[tuple[Word, ...]], list[Word]]] = {
     "wget": _download,
 }
 _SHOWN = {"sed": "sed -i", "perl": "perl -i"}
+
+
+_COMPARING = frozenset(("diff", "cmp", "comm", "paste", "join"))
+_SEVERAL = frozenset(("awk", "gawk", "mawk"))
+_VALUES_FROM = frozenset(("--slurpfile", "--rawfile", "--argfile"))
+_SUMMING = re.compile(r"(?:md5|sha\d{0,3}|b2)sum|cksum")
+_CHECKS = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--check")
+_SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg"))
+_PATTERNS_FROM = re.compile(r"-[A-Za-z]*f|--file")
+_ITEMS_FROM = re.compile(r"-a|--arg-file")
+_PRINTING = frozenset(("cat", "sort"))
+_REDUCING = _PRINTING | {"tr", "head", "tail", "cut", "wc", "uniq", "sed", "jq"}
+
+
+class ComparedFiles(Struct, frozen=True):
+    """Files that say what is right or what is checked; `compares` when with one another."""
+
+    paths: tuple[str, ...]
+    line: int
+    how: str
+    compares: bool
+
+
+class Named(Struct, frozen=True):
+    """The words that name such files, and the words for what is done with them."""
+
+    how: str
+    words: tuple[Word, ...]
+    compares: bool = False
+
+
+def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
+    """What a plain command is given to go by."""
+    printed = _printed_in(args, _REDUCING)
+    if name in _COMPARING:
+        return Named(name, (*operands_of(name, args), *printed), compares=True)
+    if (name in TESTS and len(printed) > 1) or (name in _SEARCHING and printed):
+        return Named(name, printed, compares=name in TESTS)
+    if name in _SEVERAL and any("FNR" in a.text for a in args):
+        return Named(name, tuple(operands_of(name, args)), compares=True)
+    if name == "jq" and any(a.text in _VALUES_FROM for a in args):
+        values = (args[i + 2] for i, a in enumerate(args[:-2]) if a.text in _VALUES_FROM)
+        return Named(name, tuple(values))
+    if _SUMMING.fullmatch(name) and any(_CHECKS.fullmatch(a.text) for a in args if not a.quoted):
+        return Named(f"{name} -c", tuple(a for a in args if not a.text.startswith("-")))
+    return _option(f"{name} -f", args, _PATTERNS_FROM) if name in _SEARCHING else None
+
+
+def of_node(node: ShellNode) -> Named | None:
+    """`xargs -a list`, `for x in $(cat list)`, `while read x; do …; done < list`."""
+    if node.name == "xargs":
+        return _option("xargs -a", node.words[1:], _ITEMS_FROM)
+    if node.kind is not NodeKind.LOOP:
+        return None
+    if node.text == "for":
+        words = _printed_in(node.words)
+        return Named("for", words) if words else None
+    fed = tuple(r.target for r in node.redirects if r.operator == "<" and r.target is not None)
+    return Named("while read", (*fed, *_printed_in(fed))) if fed else None
+
+
+def piped(source: ShellNode, into: ShellNode) -> Named | None:
+    """`cat list | while read x`, `cat list | xargs`."""
+    if into.kind is NodeKind.LOOP and into.text == "while":
+        return Named("while read", _printed_by(source))
+    return Named("xargs", _printed_by(source)) if into.name == "xargs" else None
+
+
+def _option(how: str, args: tuple[Word, ...], option: re.Pattern[str]) -> Named | None:
+    for i, arg in enumerate(args):
+        stated, equals, value = arg.text.partition("=")
+        if arg.quoted or not option.fullmatch(stated):
+            continue
+        if equals:
+            return Named(how, (Word(value, arg.line, arg.literal),))
+        return Named(how, args[i + 1 : i + 2])
+    return None
+
+
+def _printed_in(words: tuple[Word, ...], printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
+    """The files whose content stands where the words have a `$( )`."""
+    return tuple(w for word in words for block in word.inner for w in _printed_by(block, printing))
+
+
+def _printed_by(node: ShellNode, printing: frozenset[str] = _PRINTING) -> tuple[Word, ...]:
+    """The files that `cat a`, `sort a` or `< a` print as they are."""
+    if node.kind in (NodeKind.BLOCK, NodeKind.SUBSHELL) and len(node.parts) == 1:
+        return _printed_by(node.parts[0], printing)
+    if node.kind is not NodeKind.COMMAND or (node.words and node.name not in printing):
+        return ()
+    fed = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
+    named = operands_of(node.name, node.words[1:]) if node.words else []
+    return (*named, *fed)

@@ -1,12 +1,163 @@
-"""What programs are known for: builtins, the network, building, and judging a project's files."""
+"""What programs are known for: test runners, builtins, the network, building, judging files."""
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Iterator, Mapping
 
-from signoff.commands.launchers import Invocation, started_by
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.commands.launchers import Invocation, invocation_of, python_words, started_by
 from signoff.commands.operands import FABRICATORS, FILE_READERS, PATTERN_FIRST
-from signoff.commands.runners import PACKAGE_TOOLS, RUNNERS
+
+_BAIL = r"-b|--bail(?:=(?!0|false).*)?|--fail-?fast|--stop-on-failure"
+_REPORT = "a report in `$SIGNOFF_REPORT_DIR`"
+
+
+class Runner(Struct, frozen=True):
+    """One row of the table; the patterns are for whole words of a call.
+
+    A call that has none of the words it `needs`, or one that `mutes` it, does not say how many
+    tests there were; `remedy` is what helps.
+    """
+
+    words: tuple[str, ...] = ()  # one of them comes first
+    prints: str = ""  # whose summary it ends with, where it is not its own
+    stops: str = _BAIL  # at a failure, before the tests that follow
+    goes_on: str = ""  # it stops at a failure unless told so
+    needs: str = ""
+    mutes: str = ""
+    remedy: str = _REPORT
+    takes_paths: bool = False
+    several: bool = False  # it ends with a summary for each part of the project
+
+
+_TAP = Runner(prints="TAP")
+RUNNERS: Mapping[str, Runner] = {
+    "pytest": Runner(
+        stops=r"-[lqsv]*x[lqsv]*|--exitfirst|--maxfail.*|--sw|--stepwise.*",
+        mutes=r"-\w*qq\w*",
+        remedy="`-q` at most once",
+        takes_paths=True,
+    ),
+    "unittest": Runner(stops=r"-[a-z]*f[a-z]*|--failfast", takes_paths=True),
+    "node": Runner(mutes=r"--test-reporter=dot", remedy="`--test-reporter=spec`"),
+    "go": Runner(("test",), stops=r"--?failfast", needs=r"--?(?:test\.)?(?:v|json)(?:=true)?",
+                 remedy="`-v`"),
+    "gotestsum": Runner(stops=r"--?failfast|--max-fails.*"),
+    "cargo": Runner(("test", "t", "nextest"), goes_on="--no-fail-fast"),
+    "nextest": Runner(goes_on="--no-fail-fast"),
+    "gradle": Runner(("test", "check", "build"), needs=r"(?!)"),
+    "mvn": Runner(("test", "verify", "package", "install"), several=True),
+    "hatch": Runner(("test",), prints="pytest"),
+    **dict.fromkeys(("jest", "vitest", "mocha"), Runner(takes_paths=True)),
+    "_mocha": Runner(prints="mocha"),
+    "nose2": Runner(prints="unittest"),
+    **dict.fromkeys(("tape", "tap"), _TAP),
+    **dict.fromkeys(("prove", "bats"), replace(_TAP, takes_paths=True)),
+    **dict.fromkeys(
+        (
+            *("tox", "nox", "ava", "rspec", "phpunit", "pest", "ctest", "busted", "stestr"),
+            *("jasmine", "uvu", "qunit"),
+        ),
+        Runner(),
+    ),
+    **dict.fromkeys(("behave", "karma"), Runner(several=True)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "deno"), Runner(("test", "t"))),
+    **dict.fromkeys(("swift", "dotnet", "mix", "flutter"), Runner(("test",), several=True)),
+}  # fmt: skip
+PACKAGE_TOOLS = frozenset(("npm", "pnpm", "yarn", "bun"))
+_START_OTHERS = frozenset(("npm", "pnpm", "yarn", "tox", "nox"))
+_TAP_BY_CHOICE = frozenset(("mocha", "ava"))
+_SELECTS = (
+    r"(?:-k|-m|-t|-g|-run|--lf|--ff|--last-failed|--failed-first|--deselect|--ignore(?:-glob)?"
+    r"|--testNamePattern|--testPathPattern|--grep|--filter|--test-name-pattern)(?:=.*)?"
+)
+_REPORTS = (
+    r"(?:--junit-?xml|--json-report-file|--report-log|--reporters?|--outputFile|--test-reporter"
+    r"|--json)(?:=.*)?|-r[fEsxXpPwaAN]+"
+)
+_TAKES_VALUE = frozenset(("-k", "-m", "-t", "-g", "-run", "-p", "-c", "-n", "-o", "-r", "-W"))
+
+
+class RunnerCall(Struct, frozen=True):
+    """One call of a test runner, and which of its words stop it early, select tests or report.
+
+    `runner` is whose summary it prints; `untold` what would make it say how many tests there were,
+    where it does not.
+    """
+
+    runner: str
+    call: Invocation
+    stops_early: bool
+    selects: tuple[str, ...]
+    reports: tuple[str, ...]
+    untold: str = ""
+    several: bool = False
+
+
+def tools_started(name: str, args: tuple[str, ...], folder: str = "") -> Iterator[Invocation]:
+    """The call and what it launches; `pnpm vitest` launches a package's command by its name."""
+    yield from started_by(name, args, folder)
+    words = [arg for arg in args if arg not in ("run", "--")]
+    if posixpath.basename(name) in PACKAGE_TOOLS and words and not words[0].startswith("-"):
+        inner = invocation_of(words[0], tuple(words[1:]), folder, name)
+        if runner_of(inner):
+            yield inner
+
+
+def runner_call(name: str, args: tuple[str, ...], folder: str = "") -> RunnerCall | None:
+    """How a call runs a project's tests, launchers passed over; None where it runs none itself."""
+    for call in tools_started(name, args, folder):
+        runner = runner_of(call)
+        if not runner or runner in _START_OTHERS or (runner == "bun" and "run" in call.args):
+            continue
+        own = RUNNERS.get(call.tool, Runner())
+        row = RUNNERS.get(runner, own)
+        selects, reports = (
+            tuple(word for word in call.args if re.fullmatch(pattern, word))
+            for pattern in (_SELECTS, _REPORTS)
+        )
+        if own.takes_paths:
+            pairs = zip(("", *call.args), call.args, strict=False)
+            named = (w for before, w in pairs if w[:1] != "-" and before not in _TAKES_VALUE)
+            selects = (*selects, *named)
+        stops = row.goes_on not in call.args if row.goes_on else _has(call, row.stops)
+        untold = (row.needs and not _has(call, row.needs)) or _has(call, row.mutes)
+        remedy = row.remedy if untold else ""
+        return RunnerCall(runner, call, stops, selects, reports, remedy, row.several)
+    return None
+
+
+def _has(call: Invocation, pattern: str) -> bool:
+    return any(re.fullmatch(pattern, word) for word in call.args)
+
+
+def runner_of(call: Invocation) -> str:
+    """The name of the test runner that is called; empty where it is none that we know."""
+    tool, words = call.tool, [arg for arg in call.args if not arg.startswith(("-", "+"))]
+    if tool in ("python", "manage.py", "django-admin"):
+        return "unittest" if _is_django(call) else ""
+    if tool == "node":
+        return "node" if "--test" in call.args else ""
+    if tool in _TAP_BY_CHOICE and any("tap" in arg for arg in call.args):
+        return "TAP"
+    if tool in PACKAGE_TOOLS and words[:1] == ["run"]:
+        words = words[1:]
+    row = RUNNERS.get(tool)
+    if row is None or (row.words and not (words and words[0] in row.words)):
+        return ""
+    return "nextest" if words[:1] == ["nextest"] else row.prints or tool
+
+
+def _is_django(call: Invocation) -> bool:
+    """`python manage.py test` prints what unittest prints."""
+    words = python_words(call.args) if call.tool == "python" else (call.tool, *call.args)
+    manages = bool(words) and posixpath.basename(words[0]) in ("manage.py", "django-admin")
+    return manages and words[1:2] == ("test",)
+
 
 BUILTINS = frozenset(
     (
@@ -33,23 +184,8 @@ _NETWORKED_WORDS = {
     **dict.fromkeys(("npm", "cargo", "uv"), ("publish",)),
     "gem": ("push",),
 }
-_LOCAL = re.compile(
-    r"file://.*|(?:\w+://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?:[:/?].*)?"
-)
-_ADDRESS = re.compile(rf"{_LOCAL.pattern}|\w+://.*|[\w.-]+:\d+(?:/.*)?")
-_BUILDERS = frozenset(
-    (
-        *("make", "cmake", "ninja", "meson", "bazel", "scons", "just", "swiftc", "nim", "zig"),
-        *("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "rustc", "javac", "tsc", "ghc"),
-        *("mvn", "gradle", "kotlinc", "webpack", "vite", "esbuild", "rollup"),
-    )
-)
-_BUILD_WORDS = {
-    "cargo": ("build", "install", "run", "test"),
-    "go": ("build", "install", "generate"),
-    "dotnet": ("build", "publish"),
-    "swift": ("build",),
-}
+_LOCAL = r"file://.*|(?:\w+://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(?:[:/?].*)?"
+_ADDRESS = rf"{_LOCAL}|\w+://.*|[\w.-]+:\d+(?:/.*)?"
 # Linters, type checkers and compilers; where words are given, one of them is needed.
 _CHECKERS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
@@ -110,12 +246,11 @@ _JUDGES: dict[str, frozenset[str]] = {
     "signoff": frozenset({"check-artifact"}),
 }
 # With one of these a program lists, explains or forgives instead of judging.
-_IDLE = re.compile(
-    r"--(?:version|help|collect-only|co|pass-?with-?no-?tests|no-?run|dry-?run|listtests|list"
+_IDLE = (
+    r"(?i)--(?:version|help|collect-only|co|pass-?with-?no-?tests|no-?run|dry-?run|listtests|list"
     r"|list-tests|show-?config|print-?config|env-info|init|setup-(?:plan|only)|fixtures|markers"
     r"|exit-zero|if-present|no-?check|show-only|no-error-on-unmatched-pattern"
-    r"|just-print|ignore-errors|suppress-tests)(?:=.*)?|-h|-V|-DskipTests.*|-Dmaven\.test\..*|-fn",
-    re.IGNORECASE,
+    r"|just-print|ignore-errors|suppress-tests)(?:=.*)?|-h|-V|-DskipTests.*|-Dmaven\.test\..*|-fn"
 )
 # To the others `-v` is a question for their version.
 _VERBOSE = frozenset(
@@ -140,7 +275,7 @@ _PREPARING = {
     "cargo": ("build", "check", "fmt", "clippy", "fetch"),
     "go": ("build", "vet", "mod", "fmt"),
 }
-_INSTALLED = re.compile(
+_INSTALLED = (
     r"(?:\S+/)?(?:\.?v?env|\.tox/\w+|node_modules)/\.?bin/[^/]+|(?:\./)?vendor/bin/[\w.-]+"
     r"|/(?:usr/|opt/\S+/)?(?:local/)?bin/[^/]+|\./(?:mvn|gradle)w"
 )
@@ -149,7 +284,7 @@ _INSTALLED = re.compile(
 def judges(call: Invocation) -> bool:
     """Whether a program, called this way, judges files and fails when it finds fault."""
     wanted = _JUDGES.get(call.tool)
-    if wanted is None or any(map(_IDLE.fullmatch, call.args)):
+    if wanted is None or any(re.fullmatch(_IDLE, word) for word in call.args):
         return False
     if call.tool not in _VERBOSE and "-v" in call.args:
         return False
@@ -183,27 +318,12 @@ def is_known(tool: str) -> bool:
 
 def idle_word(words: tuple[str, ...]) -> str:
     """The first word that keeps a program from judging."""
-    return next((word for word in words if _IDLE.fullmatch(word)), "")
+    return next((word for word in words if re.fullmatch(_IDLE, word)), "")
 
 
 def is_installed(path: str) -> bool:
     """Whether a program's path leads to where package tools or the system install."""
-    return _INSTALLED.fullmatch(path) is not None
-
-
-def builds(name: str, args: tuple[str, ...]) -> bool:
-    """Whether a call makes files that its own words need not name."""
-    for call in started_by(name, args):
-        if call.tool in _BUILDERS:
-            return True
-        words = [word for word in call.args if not word.startswith("-")]
-        if call.tool in PACKAGE_TOOLS:
-            words = words[1:] if words[:1] == ["run"] else words
-            if words and words[0].startswith(("build", "compile", "bundle")):
-                return True
-        elif words and words[0] in _BUILD_WORDS.get(call.tool, ()):
-            return True
-    return False
+    return re.fullmatch(_INSTALLED, path) is not None
 
 
 def is_networked(name: str, args: tuple[str, ...]) -> bool:
@@ -211,5 +331,5 @@ def is_networked(name: str, args: tuple[str, ...]) -> bool:
     if name not in _NETWORKED:
         asked = _NETWORKED_WORDS.get(name, ())
         return bool(asked) and next((a for a in args if not a.startswith("-")), "") in asked
-    addresses = [a for a in args if _ADDRESS.fullmatch(a)]
-    return not addresses or not all(_LOCAL.fullmatch(a) for a in addresses)
+    addresses = [a for a in args if re.fullmatch(_ADDRESS, a)]
+    return not addresses or not all(re.fullmatch(_LOCAL, a) for a in addresses)

@@ -1,24 +1,29 @@
 """Whether a recipe of a project proves anything: a script of npm, the lines of a make target.
 
 It does when a program that is known to judge is run, and its failing is the recipe's failing. What
-cannot be understood proves nothing by itself; a person can declare it as a contract.
+cannot be understood proves nothing by itself; a person can declare it as a contract. Beside that,
+what recipes run: just, tox and nox, and what a call asks of make; the caller reads the files.
 """
 
 from __future__ import annotations
 
+import ast
+import configparser
 import json
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from functools import cached_property
 
+from msgspec import Struct, field
+
 from signoff.commands.analysis import analyse
-from signoff.commands.launchers import SHELLS, Invocation, RealCommand, started_by
+from signoff.commands.launchers import Invocation, RealCommand, inside, is_plain, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, Unread, read_makefile
-from signoff.commands.programs import BUILTINS, idle_word, is_installed, judges
+from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS, idle_word, is_installed, judges
 from signoff.commands.reading import lower
-from signoff.commands.runners import PACKAGE_TOOLS
 from signoff.commands.statuses import FAILED, ZERO, ShellEvaluation, Statuses
 from signoff.commands.tree import ShellNode
 
@@ -34,7 +39,6 @@ _SOURCED = re.compile(r"`(?:source|\.) (?!\S*bin/activate`)")
 _TRANSPARENT = frozenset(
     ("env", "time", "command", "nice", "timeout", "stdbuf", "nohup", "ionice", "exec")
 )
-_SCRIPTS = {"node": (".js", ".mjs", ".cjs", ".ts"), "python": (".py",)}
 _RUN = frozenset(("run", "run-script", "rum", "urn"))
 _INSTALLING = ("install", "prepare", "prepublish")
 _BY_WORD: dict[str, tuple[str, ...]] = {
@@ -48,21 +52,15 @@ _BY_WORD: dict[str, tuple[str, ...]] = {
 _VALUED = frozenset(("-w", "--workspace", "--filter", "-F", "--prefix", "-C", "--cwd", "--dir"))
 _SEVERAL = frozenset({"npm-run-all", "run-s", "run-p"})
 _QUIET = frozenset({"--silent", "-s", "--no-print-directory", "--quiet", "-q", "--"})
-NODE_SETTINGS = tuple(
-    f"{name}.{suffix}"
-    for name in ("jest.config", "vitest.config", "vite.config", ".mocharc")
-    for suffix in ("js", "cjs", "mjs", "ts", "json", "yml", "yaml")
+_NODE_SETTINGS = (
+    "package.json",
+    *(
+        f"{name}.{suffix}"
+        for name in ("jest.config", "vitest.config", "vite.config", ".mocharc")
+        for suffix in ("js", "cjs", "mjs", "ts", "json", "yml", "yaml")
+    ),
 )
 _FORGIVES = re.compile(r"pass-?with-?no-?tests\W{1,9}true|\bdry-?run\W{1,9}true", re.IGNORECASE)
-_SHELL_FILES = frozenset({"", ".sh", ".bash"})
-# By what a program of the project can fail at all.
-_NODE_FAILS = re.compile(
-    r"\bassert\b|\bexpect\s*\(|\bthrow\b|\bexit\s*\((?!\s*0?\s*\))|exitCode|node:test"
-)
-_PYTHON_FAILS = re.compile(
-    r"\bassert\b|\braise\b|\bunittest\b|\bdoctest\b|\bexit\s*\((?!\s*0?\s*\))|\bcheck_call\b"
-)
-_CAN_FAIL = dict.fromkeys(_SCRIPTS["node"], _NODE_FAILS) | {".py": _PYTHON_FAILS}
 
 
 class Proof(IntEnum):
@@ -74,7 +72,7 @@ class Proof(IntEnum):
 
 
 Follow = Callable[[str, str], Proof]
-"""What a script (`npm`), a target (`make`) or a file (`file`) of the project proves."""
+"""What a script (`npm`) or a target (`make`) of the project proves."""
 
 
 def package_scripts(call: Invocation) -> tuple[str, ...]:
@@ -104,14 +102,12 @@ def package_scripts(call: Invocation) -> tuple[str, ...]:
 class ProjectRecipes:
     """Scripts and targets that run each other, read as far as they can be.
 
-    `read` gives the content of a file of the project, None where there is none; what was read is
-    kept in mind.
+    `read` gives the content of a file of the project, None where there is none.
     """
 
     def __init__(self, read: Callable[[str], bytes | None]):
         self._content = read
         self._under_way: list[tuple[str, str]] = []
-        self._read: dict[str, None] = {}
 
     @cached_property
     def scripts(self) -> Mapping[str, str]:
@@ -133,26 +129,24 @@ class ProjectRecipes:
         return (self._content(path) or b"").decode("utf-8", "replace")
 
     def proof(self, kind: str, name: str) -> Proof:
-        """What a script, a target or a file proves; one that runs itself is not understood."""
+        """What a script or a target proves; one that runs itself is not understood."""
         if (kind, name) in self._under_way or len(self._under_way) >= DEEPEST:
             return Proof.CANNOT_TELL
         self._under_way.append((kind, name))
         try:
-            return {"npm": self._script, "make": self._target}.get(kind, self._file)(name)
+            return self._script(name) if kind == "npm" else self._target(name)
         finally:
             self._under_way.pop()
 
     def _script(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(("package.json", ".npmrc", *NODE_SETTINGS))
         settings = self._text(".npmrc").lower()
-        forgives = any(_FORGIVES.search(self._text(path)) for path in self._read)
+        forgives = any(_FORGIVES.search(self._text(path)) for path in _NODE_SETTINGS)
         script = self.scripts.get(name)
         if forgives or script is None or "script-shell" in settings or "if-present" in settings:
             return Proof.CANNOT_TELL
         return proof_of(script, self.proof)
 
     def _target(self, name: str) -> Proof:
-        self._read |= dict.fromkeys(MAKEFILES)
         if not self.makefile.has(name):
             return Proof.CANNOT_TELL
         try:
@@ -162,23 +156,6 @@ class ProjectRecipes:
         found = [proof_of(text, self.proof) for text in texts]
         found += [self.proof("make", need) for need in needs]
         return max(found, default=Proof.CANNOT_FAIL)
-
-    def _file(self, name: str) -> Proof:
-        path = posixpath.normpath(name)
-        if path.startswith(("/", "..")):
-            return Proof.CANNOT_TELL
-        self._read[path] = None
-        text, suffix = self._text(path), posixpath.splitext(path)[1]
-        if not text:
-            return Proof.CANNOT_TELL
-        if suffix in _CAN_FAIL:
-            return Proof.PROVES if _CAN_FAIL[suffix].search(text) else Proof.CANNOT_TELL
-        first = text.partition("\n")[0]
-        is_shell = suffix in _SHELL_FILES and re.search(r"\b(?:ba|da)?sh\b|^(?!#!)", first)
-        if not is_shell:
-            return Proof.CANNOT_TELL
-        stops = re.search(r"^#!.*\s-[a-z]*e", first) is not None
-        return proof_of(f"set -e\n{text}" if stops else text, self.proof)
 
 
 def proof_of(text: str, follow: Follow) -> Proof:
@@ -227,10 +204,8 @@ def _worth(command: ShellNode, seen: RealCommand, follow: Follow) -> Proof:
     others = _recipes_run(call)
     if others:
         return max(follow(kind, name) for kind, name in others)
-    file = _file(call)
-    if file:
-        return follow("file", file)
-    return Proof.PROVES if judges(call) else Proof.CANNOT_TELL
+    is_own = bool(call.path) and not is_installed(call.path)
+    return Proof.PROVES if judges(call) and not is_own else Proof.CANNOT_TELL
 
 
 def _steers(text: str) -> bool:
@@ -252,12 +227,135 @@ def _recipes_run(call: Invocation) -> tuple[tuple[str, str], ...]:
     return tuple(("npm", name) for name in package_scripts(call)) if runs else ()
 
 
-def _file(call: Invocation) -> str:
-    """The file of the project that is run, with a program for it or by itself."""
-    if call.path and not is_installed(call.path):
-        return call.path if "/" in call.path and not call.path.startswith("/") else ""
-    suffixes = _SCRIPTS.get(call.tool, ())
-    first = call.args[0] if call.args else "-"
-    if first.startswith("-") or not (suffixes or call.tool in SHELLS):
-        return ""
-    return first if not suffixes or posixpath.splitext(first)[1] in suffixes else ""
+Read = Callable[[str], bytes | None]
+"""The content of a file of the project by its path; None where there is none."""
+
+_JUSTFILES = ("justfile", ".justfile", "Justfile")
+_JUST_RECIPE = re.compile(r"@?([\w-]+)((?:\s+[^:=\s]\S*)*)\s*:(?!=)(.*)")
+_POSITIONAL = re.compile(r"\{posargs(?::([^{}]*))?\}")
+_FOLDER_OPTIONS = ("-C", "--directory")
+_FILE_OPTIONS = ("-f", "--file", "--makefile")
+_MAKE_VALUED = (
+    "-I",
+    "--include-dir",
+    "-o",
+    "--old-file",
+    "-W",
+    "--what-if",
+    "-E",
+    "--eval",
+    "-O",
+)
+_SET = re.compile(r"([\w.-]+)\s*[:?+!]*=(.*)", re.DOTALL)
+
+
+def recipe_texts(call: Invocation, read: Read) -> Iterator[str]:
+    """The shell text that a call of just, tox or nox runs, as far as its file says it."""
+    return _RECIPES[call.tool](call, read)
+
+
+def _text(read: Read, folder: str, *names: str) -> str:
+    contents = (read(posixpath.join(folder, name)) for name in names)
+    return next(filter(None, contents), b"").decode("utf-8", "replace")
+
+
+def _just(call: Invocation, read: Read) -> Iterator[str]:
+    recipes: dict[str, tuple[list[str], list[str]]] = {}
+    body: list[str] = []
+    for line in _text(read, call.folder, *_JUSTFILES).splitlines():
+        head = _JUST_RECIPE.match(line)
+        if line[:1] in (" ", "\t"):
+            body.append(line.strip().lstrip("@-"))
+        elif head:
+            body = []
+            recipes[head[1]] = (re.findall(r"[\w-]+", head[3].partition("#")[0]), body)
+    wanted = [word for word in call.args if not word.startswith("-")] or list(recipes)[:1]
+    done: set[str] = set()
+    while wanted:
+        name = wanted.pop(0)
+        if name in recipes and name not in done:
+            done.add(name)
+            wanted += recipes[name][0]
+            # What stands in double braces is a variable: a word that is known only when it runs.
+            yield re.sub(r"\{\{.*?\}\}", "$just", "\n".join(recipes[name][1]))
+
+
+def _tox(call: Invocation, read: Read) -> Iterator[str]:
+    """The commands of the environments that are named, or else of the common one."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(_text(read, call.folder, call.value_of("-c") or "tox.ini"))
+    except configparser.Error:
+        return
+    named = call.value_of("-e").split(",")
+    sections = [f"testenv:{name}" for name in named if f"testenv:{name}" in parser] or ["testenv"]
+    for section in sections:
+        commands = parser.get(section, "commands", fallback="")
+        if commands.strip():
+            lines = (line.strip().lstrip("- ") for line in commands.splitlines())
+            text = _POSITIONAL.sub(r"\1", "\n".join(lines)).strip()
+            yield text.replace("{envpython}", "python")
+
+
+def _nox(call: Invocation, read: Read) -> Iterator[str]:
+    """What sessions run whose words are written out: `session.run("pytest", "-q")`."""
+    try:
+        module = ast.parse(_text(read, call.folder, "noxfile.py"))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run" and node.args:
+            words = (getattr(a, "value", None) for a in node.args)
+            text = shlex.join(word for word in words if isinstance(word, str))
+            if text:
+                yield text
+
+
+_RECIPES = {"just": _just, "tox": _tox, "nox": _nox}
+
+
+class MakeCall(Struct):
+    """What a command line asks of make; `clear` when every target is written out."""
+
+    folder: str
+    files: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    clear: bool = True
+
+
+def make_call(call: Invocation) -> MakeCall | None:
+    """The request of a call of make; None where its folder cannot be told."""
+    request = MakeCall(call.folder)
+    files: list[str] = []
+    words = [part for word in call.args for part in _separated(word)]
+    while words:
+        word = words.pop(0)
+        value = words[0] if words else ""
+        assigned = _SET.fullmatch(word)
+        if word in (*_FOLDER_OPTIONS, *_FILE_OPTIONS, *_MAKE_VALUED):
+            del words[:1]
+        if word in _FOLDER_OPTIONS:
+            folder = inside(request.folder, value) if is_plain(value) else None
+            if folder is None:
+                return None
+            request.folder = folder
+        elif word in _FILE_OPTIONS:
+            files.append(value)
+        elif assigned and not word.startswith("-"):
+            request.variables[assigned[1]] = assigned[2]
+        elif not word.startswith("-") and not word.isdigit():
+            request.targets.append(word)
+            request.clear = request.clear and is_plain(word)
+    request.files = [p for f in files if (p := inside(request.folder, f))]
+    return request
+
+
+def _separated(word: str) -> tuple[str, ...]:
+    """`-Cdir` and `--file=x` as two words."""
+    option, equals, value = word.partition("=")
+    if equals and option in (*_FOLDER_OPTIONS, *_FILE_OPTIONS):
+        return option, value
+    if word[:2] in ("-C", "-f") and len(word) > 2:
+        return word[:2], word[2:]
+    return (word,)

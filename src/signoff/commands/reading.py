@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 
 import tree_sitter
 import tree_sitter_bash
+from msgspec.structs import replace
 
 from signoff.commands.tree import Link, NodeKind, Redirect, ShellNode, Word
 

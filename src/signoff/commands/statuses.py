@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 from signoff.commands.launchers import SYSTEM, RealCommand, see_through
-from signoff.commands.tree import TESTS, Link, NodeKind, Redirect, ShellNode, Word
+from signoff.commands.tree import TESTS, Link, NodeKind, Redirect, ShellNode, Word, commands_in
 
 FAILS = -1
 """Some status other than 0, we cannot say which."""
@@ -40,6 +39,12 @@ _FILTERS = frozenset(
 PRINTERS = frozenset(("echo", "printf"))
 # After these the text no longer says where the shell ends, or with what.
 _UNPLAIN = frozenset(("trap", "alias", "enable", "break", "continue", "return", "set"))
+_SETUP = frozenset(
+    (
+        *("rm", "mkdir", "export", "set", "sleep", "echo", "printf", "trap", "umask"),
+        *("kill", "read", "mapfile", "readarray"),
+    )
+)
 _SAFE_TARGET = re.compile(r"\d+|-|/dev/(?:null|stdout|stderr|tty|fd/\d+)")
 
 
@@ -58,45 +63,29 @@ class ExitStatuses(NamedTuple):
         return self.falls | self.exits
 
 
-class WeaknessKind(StrEnum):
-    """How a failure gets lost."""
-
-    ROUNDS = "rounds"
-    PRINTED_FAILURE = "printed-failure"
-
-
-class Weakness(NamedTuple):
-    """One place where a failure gets lost; `what` are the words of the text for it."""
-
-    kind: WeaknessKind
-    line: int
-    what: str
-
-
 Answer = Callable[[ShellNode, RealCommand], Statuses | None]
 """The statuses of a command, given what it really runs, where somebody knows better."""
 
 
 class ShellEvaluation:
-    """One shell and its options; it notes loops and `|| echo` that lose a failure."""
+    """One shell and its options."""
 
     def __init__(self, answer: Answer | None = None) -> None:
         self.errexit = self.pipefail = False
         self.functions: set[str] = set()
-        self.weaknesses: dict[Weakness, None] = {}
         self._answer = answer
-        self._base = self._depth = 0
+        self._depth = 0
         self._unplain = False
 
-    def final(self, script: ShellNode, last: Statuses = ZERO, guarded: bool = False) -> Statuses:
+    def final(self, script: ShellNode, guarded: bool = False) -> Statuses:
         """Statuses of the whole shell."""
-        outcome = self._block(script, last, guarded)
+        outcome = self._block(script, guarded)
         return ANY if self._unplain else outcome.all
 
-    def run(self, node: ShellNode, last: Statuses = ZERO, guarded: bool = False) -> ExitStatuses:
-        """`last` is the status before; `guarded` where `set -e` does not apply."""
+    def run(self, node: ShellNode, guarded: bool = False) -> ExitStatuses:
+        """`guarded` where `set -e` does not apply."""
         rule = _RULES.get(node.kind)
-        falls, exits = rule(self, node, last, guarded) if rule is not None else ExitStatuses(ANY)
+        falls, exits = rule(self, node, guarded) if rule is not None else ExitStatuses(ANY)
         return ExitStatuses(falls if is_safe(node.redirects) else falls | FAILED, exits)
 
     def stops(self, node: ShellNode) -> bool | None:
@@ -108,24 +97,21 @@ class ShellEvaluation:
         is_plain = node.kind is NodeKind.COMMAND and node.name not in ("eval", *self.functions)
         return True if is_plain else None
 
-    def _inner(self, counts: bool = True) -> ShellEvaluation:
-        """A subshell; what it does not notice matters only where its status counts."""
+    def _inner(self) -> ShellEvaluation:
+        """A subshell."""
         inner = ShellEvaluation(self._answer)
-        inner.errexit, inner.pipefail = self.errexit, self.pipefail
+        inner.errexit, inner.pipefail, inner._depth = self.errexit, self.pipefail, self._depth
         inner.functions = set(self.functions)
-        inner.weaknesses = self.weaknesses if counts else {}
-        inner._base, inner._depth = self._base, self._depth
         return inner
 
-    def _block(self, block: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
-        exits = NONE
-        last = last if block.parts else ZERO
+    def _block(self, block: ShellNode, guarded: bool) -> ExitStatuses:
+        last, exits = ZERO, NONE
         for i, part in enumerate(block.parts):
             if part.name == "set":
                 self._set(part.args)
                 last = ZERO
                 continue
-            last, left = self.run(part, last, guarded)
+            last, left = self.run(part, guarded)
             exits |= left
             is_last = i == len(block.parts) - 1
             stops = self.errexit and not guarded and not is_last and self.stops(part)
@@ -143,106 +129,95 @@ class ShellEvaluation:
             if word[:1] in ("-", "+") and named == "pipefail":
                 self.pipefail = word[0] == "-"
 
-    def _subshell(self, node: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
-        return ExitStatuses(self._inner().final(node, last, guarded))
+    def _subshell(self, node: ShellNode, guarded: bool) -> ExitStatuses:
+        return ExitStatuses(self._inner().final(node, guarded))
 
-    def _chain(self, chain: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
-        falls, exits = self.run(chain.parts[0], last, guarded=True)
+    def _chain(self, chain: ShellNode, guarded: bool) -> ExitStatuses:
+        falls, exits = self.run(chain.parts[0], guarded=True)
         for i, (link, node) in enumerate(zip(chain.links, chain.parts[1:], strict=True), 1):
             goes_on = falls & ZERO if link is Link.AND else falls - ZERO
             if goes_on:
-                if link is Link.OR and _only_prints(node):
-                    self._note(WeaknessKind.PRINTED_FAILURE, chain, link)
-                right = self.run(node, goes_on, guarded or i < len(chain.links))
+                right = self.run(node, guarded or i < len(chain.links))
                 falls, exits = (falls - goes_on) | right.falls, exits | right.exits
         return ExitStatuses(falls, exits)
 
-    def _note(self, kind: WeaknessKind, node: ShellNode, what: str) -> None:
-        self.weaknesses[Weakness(kind, self._base + node.line, what)] = None
-
-    def _pipeline(self, pipeline: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
-        stages = [ShellNode(NodeKind.BLOCK, 0, (stage,)) for stage in pipeline.parts]
-        results = [
-            self._inner(counts=stage is stages[-1]).final(stage, last, guarded) for stage in stages
-        ]
-        if is_filter(pipeline.parts[-1]):
+    def _pipeline(self, pipeline: ShellNode, guarded: bool) -> ExitStatuses:
+        stages = (ShellNode(NodeKind.BLOCK, 0, (stage,)) for stage in pipeline.parts)
+        results = [self._inner().final(stage, guarded) for stage in stages]
+        if _is_filter(pipeline.parts[-1]):
             results[-1] = ZERO
         if not self.pipefail:
             return ExitStatuses(results[-1])
         failing = NONE.union(*(r - ZERO for r in results))
         return ExitStatuses((ZERO if all(0 in r for r in results) else NONE) | failing)
 
-    def _not(self, node: ShellNode, last: Statuses, _guarded: bool) -> ExitStatuses:
-        falls, exits = self.run(node.parts[0], last, guarded=True)
+    def _not(self, node: ShellNode, _guarded: bool) -> ExitStatuses:
+        falls, exits = self.run(node.parts[0], guarded=True)
         return ExitStatuses(frozenset(int(status == 0) for status in falls), exits)
 
-    def _if(self, node: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
+    def _if(self, node: ShellNode, guarded: bool) -> ExitStatuses:
         falls = exits = NONE
         parts = list(node.parts)
         while len(parts) > 1:
             condition, body = parts.pop(0), parts.pop(0)
-            asked = self.run(condition, last, guarded=True)
-            taken = self.run(body, ZERO, guarded) if 0 in asked.falls else ExitStatuses(NONE)
+            asked = self.run(condition, guarded=True)
+            taken = self.run(body, guarded) if 0 in asked.falls else ExitStatuses(NONE)
             falls, exits = falls | taken.falls, exits | asked.exits | taken.exits
             if not asked.falls - ZERO:
                 return ExitStatuses(falls, exits)
-        other = self.run(parts[0], ANY, guarded) if parts else ExitStatuses(ZERO)
+        other = self.run(parts[0], guarded) if parts else ExitStatuses(ZERO)
         return ExitStatuses(falls | other.falls, exits | other.exits)
 
-    def _loop(self, loop: ShellNode, _last: Statuses, guarded: bool) -> ExitStatuses:
-        body = self.run(loop.parts[-1], ANY, guarded)
-        if _forgets_rounds(loop, body, self.errexit and not guarded):
-            self._note(WeaknessKind.ROUNDS, loop, loop.text)
+    def _loop(self, loop: ShellNode, guarded: bool) -> ExitStatuses:
+        body = self.run(loop.parts[-1], guarded)
         # Any loop but `for` may wait for ever, and a contract that times out does not hold.
         return ExitStatuses(body.falls | (ZERO if loop.text == "for" else ANY), body.exits)
 
-    def _case(self, case: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
-        endings = [self.run(branch, last, guarded) for branch in case.parts]
+    def _case(self, case: ShellNode, guarded: bool) -> ExitStatuses:
+        endings = [self.run(branch, guarded) for branch in case.parts]
         falls = ZERO.union(*(e.falls for e in endings))
         return ExitStatuses(falls, NONE.union(*(e.exits for e in endings)))
 
-    def _define(self, node: ShellNode, _last: Statuses, _guarded: bool) -> ExitStatuses:
+    def _define(self, node: ShellNode, _guarded: bool) -> ExitStatuses:
         self.functions.add(node.text)
-        self._inner().run(node.parts[0])
         return ExitStatuses(ZERO)
 
-    def _zero(self, _node: ShellNode, _last: Statuses, _guarded: bool) -> ExitStatuses:
+    def _zero(self, _node: ShellNode, _guarded: bool) -> ExitStatuses:
         return ExitStatuses(ZERO)
 
-    def _command(self, command: ShellNode, last: Statuses, guarded: bool) -> ExitStatuses:
+    def _command(self, command: ShellNode, guarded: bool) -> ExitStatuses:
         if not command.words:
             return ExitStatuses(ANY if any(word.inner for word in command.assigned) else ZERO)
         seen = see_through(command, self._depth)
         if seen.script is not None:
-            ending = self._nested(seen.script, seen, command.line, last, guarded)
+            ending = self._nested(seen.script, seen, guarded)
         elif seen.command is None or not seen.command.words:
             ending = ExitStatuses(ANY)
         else:
             known = self._answer is not None and seen.command.name not in self.functions
             told = self._answer(command, seen) if known and self._answer else None
-            ending = self._simple(seen.command, last) if told is None else ExitStatuses(told)
+            ending = self._simple(seen.command) if told is None else ExitStatuses(told)
         return ExitStatuses(NONE, ending.all) if "exec" in seen.wrappers else ending
 
-    def _nested(
-        self, script: ShellNode, seen: RealCommand, line: int, last: Statuses, guarded: bool
-    ) -> ExitStatuses:
+    def _nested(self, script: ShellNode, seen: RealCommand, guarded: bool) -> ExitStatuses:
         if seen.same_shell:
             self._depth += 1
-            ending = self.run(script, last, guarded)
+            ending = self.run(script, guarded)
             self._depth -= 1
             return ending
         inner = self._inner()
-        inner._base, inner._depth = self._base + line, self._depth + 1
+        inner._depth += 1
         inner.errexit, inner.pipefail, inner.functions = seen.errexit, seen.pipefail, set()
         return ExitStatuses(inner.final(script))
 
-    def _simple(self, command: ShellNode, last: Statuses) -> ExitStatuses:
+    def _simple(self, command: ShellNode) -> ExitStatuses:
         name, args = SYSTEM.sub("", command.name), command.words[1:]
         if name in self.functions:
             return ExitStatuses(ANY, ANY)
         self._unplain = self._unplain or name in _UNPLAIN
         if name in ("exit", "return"):
-            return ExitStatuses(NONE, _stated(args, last))
+            code = args[0].text if args else ""
+            return ExitStatuses(NONE, frozenset((int(code) % 256,)) if code.isdecimal() else ANY)
         if name in TESTS:
             return ExitStatuses(_constant_test(args))
         if name == "false":
@@ -251,7 +226,7 @@ class ShellEvaluation:
         return ExitStatuses(ZERO if name in _ALWAYS_ZERO and not asks else ANY)
 
 
-_RULES: dict[NodeKind, Callable[[ShellEvaluation, ShellNode, Statuses, bool], ExitStatuses]] = {
+_RULES: dict[NodeKind, Callable[[ShellEvaluation, ShellNode, bool], ExitStatuses]] = {
     NodeKind.BLOCK: ShellEvaluation._block,
     NodeKind.SUBSHELL: ShellEvaluation._subshell,
     NodeKind.CHAIN: ShellEvaluation._chain,
@@ -276,7 +251,7 @@ def must_succeed(block: ShellNode, command: ShellNode) -> bool:
     return 0 not in ShellEvaluation(answer).final(block)
 
 
-def is_filter(stage: ShellNode) -> bool:
+def _is_filter(stage: ShellNode) -> bool:
     """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
     if stage.kind is not NodeKind.COMMAND or not is_safe(stage.redirects):
         return False
@@ -298,46 +273,74 @@ def is_safe(redirects: Iterable[Redirect]) -> bool:
     return all(_SAFE_TARGET.fullmatch(target.text) for target in targets)
 
 
-def _only_prints(node: ShellNode) -> bool:
-    """`echo bad`, or a block of it: the words are there, and the status is 0."""
-    if node.kind in (NodeKind.BLOCK, NodeKind.SUBSHELL):
-        return bool(node.parts) and all(map(_only_prints, node.parts))
-    return node.name in PRINTERS and is_safe(node.redirects)
+def lost_failures(block: ShellNode) -> tuple[int, ...]:
+    """Lines of commands whose failure nobody would notice: something follows that hides it."""
+    shell = ShellEvaluation()
+    found: list[int] = []
+    for node, following in zip(block.parts, (*block.parts[1:], None), strict=False):
+        falls, exits = shell.run(ShellNode(NodeKind.BLOCK, 0, (node,)))
+        stops = shell.errexit and shell.stops(node) is not False
+        hidden = following is not None and not _is_setup(node) and not _asks_for_status(following)
+        if (hidden and (_only_prints_failure(node) or (falls - ZERO and not stops))) or (
+            not shell.errexit and _forgets_rounds(node)
+        ):
+            found.append(node.line)
+        if not falls:
+            return tuple(found) if exits - ZERO else ()
+    return tuple(found)
 
 
-def _forgets_rounds(loop: ShellNode, body: ExitStatuses, errexit: bool) -> bool:
-    """Whether a round may fail without ending the loop, and the next one hides it."""
-    words, rounds = loop.words, loop.parts[-1].parts
-    once = len(words) == 1 and words[0].literal and not set("*?[{") & set(words[0].text)
-    if not body.falls - ZERO or 0 in body.exits or once or not rounds or keeps_count(rounds[-1]):
-        return False
-    # A search ends at its first success, which is what it is for.
-    if not {"break", "continue"}.isdisjoint(loop.parts[-1].texts()):
-        return False
-    return not errexit or _passes_errexit(rounds[-1])
+def _is_setup(node: ShellNode) -> bool:
+    if node.kind is NodeKind.COMMAND:
+        return not node.words or node.name in _SETUP
+    return node.kind in (NodeKind.BACKGROUND, NodeKind.OPAQUE) or _keeps_count(node) or _ends(node)
 
 
-def keeps_count(node: ShellNode) -> bool:
+def _keeps_count(node: ShellNode) -> bool:
     """`test … && n=$((n + 1))`, or a loop of it: the failure is kept in a variable."""
-    if node.kind is NodeKind.LOOP and node.parts[-1].parts:
-        return keeps_count(node.parts[-1].parts[-1])
-    if node.kind is not NodeKind.CHAIN:
-        return False
-    last = node.parts[-1]
+    while node.kind in (NodeKind.LOOP, NodeKind.BLOCK) and node.parts:
+        node = node.parts[-1]
+    last = node.parts[-1] if node.kind is NodeKind.CHAIN else node
     return last.kind is NodeKind.ARITHMETIC or (last.kind is NodeKind.COMMAND and not last.words)
 
 
-def _passes_errexit(node: ShellNode) -> bool:
-    """What may fail under `set -e` without ending the shell: `! a`, and `a` in `a && b`."""
-    if node.kind is NodeKind.BLOCK and node.parts:
-        return _passes_errexit(node.parts[-1])
-    return node.kind is NodeKind.NOT or (node.kind is NodeKind.CHAIN and Link.AND in node.links)
+def _asks_for_status(following: ShellNode) -> bool:
+    """Whether it looks at the status before it: `exit`, `[ $? = 0 ]`, `rc=$?`."""
+    leaves = following.name in ("exit", "return") and not following.args
+    return leaves or any("$?" in text or "PIPESTATUS" in text for text in following.texts())
 
 
-def _stated(args: tuple[Word, ...], last: Statuses) -> Statuses:
-    if not args or args[0].text == "$?":
-        return last
-    return frozenset((int(args[0].text) % 256,)) if args[0].text.isdecimal() else ANY
+def _only_prints_failure(node: ShellNode) -> bool:
+    """`check || echo bad`."""
+    is_or = node.kind is NodeKind.CHAIN and node.links[-1] is Link.OR
+    return is_or and all(command.name in PRINTERS for command in commands_in(node.parts[-1]))
+
+
+def _forgets_rounds(node: ShellNode) -> bool:
+    """Whether a round of a loop may fail, and the next one hides it."""
+    if node.kind is not NodeKind.LOOP or _keeps_count(node) or _ends(node):
+        return False
+    words = node.words
+    once = len(words) == 1 and words[0].literal and not set("*?[{") & set(words[0].text)
+    return not once and bool(ShellEvaluation().run(node.parts[-1]).falls - ZERO)
+
+
+def _ends(loop: ShellNode) -> bool:
+    """Whether a loop ends at what it looks for."""
+    words = {"break", "continue", "exit", "return"}
+    return loop.kind is NodeKind.LOOP and not words.isdisjoint(loop.parts[-1].texts())
+
+
+def printed_anyway(block: ShellNode) -> tuple[str, ...]:
+    """Texts that are printed whatever the workspace holds."""
+    found: list[str] = []
+    shell = ShellEvaluation()
+    for node in block.parts:
+        if node.name in PRINTERS and not node.redirects and all(w.literal for w in node.words):
+            found.append(" ".join(node.args))
+        elif shell.run(ShellNode(NodeKind.BLOCK, 0, (node,))).exits or shell.errexit:
+            break
+    return tuple(found)
 
 
 def _constant_test(words: tuple[Word, ...]) -> Statuses:

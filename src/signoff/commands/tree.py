@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+
+from msgspec import Struct
 
 TESTS = frozenset(("test", "[", "[["))
 """The names of commands that only answer a question."""
-_SHOWN_WORDS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word; `text` is its value when `literal`, otherwise the text as written.
 
     `inner` are the command and process substitutions in it.
@@ -25,8 +24,7 @@ class Word:
     inner: tuple[ShellNode, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """`< file`, `>> file`, a here-document; `target` is None where no file is named."""
 
     operator: str
@@ -60,8 +58,7 @@ class NodeKind(Enum):
     OPAQUE = auto()  # something the analysis does not understand
 
 
-@dataclass(frozen=True, slots=True)
-class ShellNode:
+class ShellNode(Struct, frozen=True):
     """One part of a script."""
 
     kind: NodeKind
@@ -101,28 +98,3 @@ def commands_in(node: ShellNode) -> Iterator[ShellNode]:
         yield node
     for part in node.parts:
         yield from commands_in(part)
-
-
-def shown(node: ShellNode) -> str:
-    """What a part is called in a message: its own words, shortened; never empty."""
-    parts, kind = node.parts, node.kind
-    name = node.text
-    if kind in (NodeKind.COMMAND, NodeKind.DECLARE):
-        words = node.words or node.assigned
-        if node.name not in TESTS and kind is NodeKind.COMMAND:
-            words = words[:_SHOWN_WORDS]
-        targets = (f"{r.operator} {r.target.text}" for r in node.redirects if r.target)
-        name = " ".join((node.text, *(w.text or "''" for w in words)) if words else targets)
-    elif kind is NodeKind.CHAIN:
-        name = f"{shown(parts[0])} {node.links[-1]} {shown(parts[-1])}"
-    elif kind is NodeKind.NOT:
-        name = f"! {shown(parts[0])}"
-    elif kind in (NodeKind.IF, NodeKind.CASE, NodeKind.LOOP):
-        name = {NodeKind.IF: "if … fi", NodeKind.CASE: "case … esac"}.get(
-            kind, f"{node.text} … done"
-        )
-    elif kind is NodeKind.DEFINE:
-        name = f"{node.text}()"
-    elif kind not in (NodeKind.ARITHMETIC, NodeKind.OPAQUE):
-        name = shown(parts[-1]) if parts else "{ }"
-    return name.strip() or "''"

@@ -1,23 +1,94 @@
-"""What a script touches: the tools it calls, the files it names, the files it writes."""
+"""What a script touches: the tools and interpreters it calls, the files it names and writes."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
-from signoff.commands.interpreters import scripts_run
-from signoff.commands.launchers import see_through, starter_of
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.commands.launchers import SHELLS, python_words, see_through, starter_of
 from signoff.commands.operands import (
     FABRICATORS,
+    ComparedFiles,
+    Named,
     looks_like_path,
+    of_call,
+    of_node,
     operands_of,
-    repairs,
+    piped,
     written_by,
 )
-from signoff.commands.references import ComparedFiles, Named, of_call, of_node, piped
 from signoff.commands.tree import TESTS, NodeKind, Redirect, ShellNode, Word
 from signoff.domain.globs import plain_path
+
+
+class Interpreter(Struct, frozen=True):
+    """How an interpreter's own words end and its script begins."""
+
+    valued: tuple[str, ...] = ()
+    inline: str = ""  # letters of options after which the program is on the command line
+    loading: tuple[str, ...] = ()  # options that name a script to run first
+    subcommands: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ("",)
+    syntax_only: tuple[str, ...] = ()  # options with which the script is read and not run
+
+
+_NODE = Interpreter(
+    ("-C", "--conditions", "--env-file", "--test-reporter", "--test-name-pattern", "--tsconfig"),
+    "ep",
+    ("-r", "--require", "--import", "--loader", "--experimental-loader"),
+    suffixes=("", ".js", ".mjs", ".cjs", "/index.js"),
+)
+_SHELL = Interpreter(
+    ("-o", "+o", "-O", "+O"), "c", ("--rcfile", "--init-file"), syntax_only=("-n",)
+)
+_PROGRAM_FILE = Interpreter(inline="*", loading=("-f", "--file", "--from-file"))
+INTERPRETERS: dict[str, Interpreter] = {
+    **dict.fromkeys(SHELLS, _SHELL),
+    **dict.fromkeys(("tsx", "ts-node"), _NODE),
+    "node": replace(_NODE, syntax_only=("-c", "--check")),
+    **dict.fromkeys(("awk", "gawk", "mawk", "sed", "jq"), _PROGRAM_FILE),
+    "perl": Interpreter(("-I",), "eE"),
+    "ruby": Interpreter(("-I", "-C"), "e", ("-r",), suffixes=("", ".rb")),
+    "php": Interpreter(("-c", "-d"), "r", ("-f",), syntax_only=("-l",)),
+    "Rscript": Interpreter(inline="e"),
+    "lua": Interpreter(inline="e"),
+    "deno": Interpreter(("-c", "--config"), subcommands=("run", "test")),
+}
+
+
+def scripts_run(tool: str, args: Sequence[str]) -> tuple[str, ...]:
+    """The words that name files which an interpreter runs: `bash -e x`, `awk -f x`, `node -r x y`.
+
+    A script that is only checked for its syntax is not run.
+    """
+    if tool == "python":
+        words = python_words(tuple(args))
+        return words[:1] if words and not words[0].startswith("-") else ()
+    spec = INTERPRETERS.get(tool)
+    ahead = list(args)
+    if spec is None or (len(ahead) == 2 and ahead[0] in spec.syntax_only):
+        return ()
+    found: list[str] = []
+    while ahead:
+        word = ahead.pop(0)
+        if word in spec.loading:
+            found += ahead[:1]
+            del ahead[:1]
+        elif word in spec.valued:
+            del ahead[:1]
+        elif word.startswith(("-", "+")) and len(word) > 1:
+            option, equals, value = word.partition("=")
+            found += [value] if equals and option in spec.loading else []
+            if not word.startswith("--") and set(spec.inline) & set(word[1:]):
+                break
+        elif spec.inline != "*" and word not in spec.subcommands:
+            return (*found, word)
+    return tuple(found)
+
 
 FILE_TESTS = frozenset(f"-{c}" for c in "aefsdrwxLhbcpSgukOGN")
 FILE_COMPARISONS = frozenset(("-nt", "-ot", "-ef"))
@@ -28,39 +99,18 @@ _CONSTANT_PRINTERS = frozenset(
         *("seq", "yes", "uuidgen", "nproc", "arch", "sleep"),
     )
 )
-_SILENT = frozenset(
-    (
-        *("true", "false", ":", "test", "[", "exit", "return", "sleep", "cd", "wait"),
-        *("break", "continue", "shift"),
-    )
-)
-_QUIET_GREP = re.compile(r"-[acEFGhHilLnoPrRsvwxz]*q[A-Za-z]*|--quiet|--silent")
-_QUIET = {
-    **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), _QUIET_GREP),
-    "cmp": re.compile(r"-s|--quiet|--silent"),
-}
 _NO_FILE = re.compile(r"/(?:dev|tmp|proc|var/tmp)(?:/.*)?|\d+|-|&\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """A command that the script runs, as far as it can be seen."""
 
     name: str
     args: tuple[str, ...]
     line: int
 
-    @property
-    def prints_nothing(self) -> bool:
-        """Whether it leaves standard output empty, whatever the workspace holds."""
-        quiet = _QUIET.get(self.name)
-        if quiet is not None:
-            return any(map(quiet.fullmatch, self.args))
-        return self.name in _SILENT and "-" not in self.args
 
-
-@dataclass(frozen=True, slots=True)
-class FileUse:
+class FileUse(Struct, frozen=True):
     """A file that is looked at; `order` is its place in the text."""
 
     path: str
@@ -68,12 +118,8 @@ class FileUse:
     order: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileWrite:
-    """A change to files; `path` is empty when not stated.
-
-    `made_up` says that the content is the script's own words.
-    """
+class FileWrite(Struct, frozen=True):
+    """A change to a file; `made_up` where the content is the script's own words."""
 
     path: str
     line: int
@@ -82,8 +128,7 @@ class FileWrite:
     made_up: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(Struct, frozen=True):
     """What the analysis cannot see through, and where."""
 
     line: int
@@ -104,10 +149,8 @@ class Collector:
         self.readers: list[
             tuple[ShellNode, tuple[FileUse, ...]]
         ] = []  # commands, by what they read
-        self.declares = False
         self._order = self._base = self._depth = 0
         self._folder: str | None = ""
-        self._fed_constant = False
 
     def visit(self, node: ShellNode) -> None:
         """Note what this part of the script does."""
@@ -133,18 +176,14 @@ class Collector:
             self.functions.add(node.text)
         elif node.kind is NodeKind.OPAQUE:
             self._see_not(node.line, f"the shell text at `{node.text.strip()}`")
-        self.declares = self.declares or node.kind is NodeKind.DECLARE
         for part in node.parts:
             self.visit(part)
 
     def _pipeline(self, pipeline: ShellNode) -> None:
-        outer, self._fed_constant = self._fed_constant, False
         for source, into in pairwise(pipeline.parts):
             self._refer(piped(source, into), source.line)
-        for i, stage in enumerate(pipeline.parts):
+        for stage in pipeline.parts:
             self.visit(stage)
-            self._fed_constant = (self._fed_constant or i == 0) and _prints_constant(stage)
-        self._fed_constant = outer
 
     def _words(self, words: tuple[Word, ...]) -> None:
         for word in words:
@@ -197,20 +236,15 @@ class Collector:
         elif name in TESTS:
             self._tested(tuple(a for a in args if a.text not in ("]", "]]")))
         else:
-            self._operands(name, args, line)
+            self._operands(name, args)
 
-    def _operands(self, name: str, args: tuple[Word, ...], line: int) -> None:
-        made_up = name in FABRICATORS or (name == "tee" and self._fed_constant)
+    def _operands(self, name: str, args: tuple[Word, ...]) -> None:
         written, how = written_by(name, args)
         for word in operands_of(name, args):
             if word not in written:
                 self._read(word)
         for word in written:
-            self._write(word, how, made_up or how == "sed -i")
-        repair = repairs(name, [a.text for a in args]) if not written else ""
-        if repair:
-            self._order += 1
-            self.writes.append(FileWrite("", self._base + line, self._order, repair, False))
+            self._write(word, how, name in FABRICATORS or how == "sed -i")
 
     def _change_folder(self, args: tuple[Word, ...]) -> None:
         target = next((a for a in args if not a.text.startswith("-")), None)
@@ -285,16 +319,7 @@ def _join(folder: str, path: str) -> str:
 
 def _prints_constant(node: ShellNode) -> bool:
     """Whether the output is the script's own words and nothing the workspace said."""
-    if node.kind is not NodeKind.COMMAND:
+    if node.kind is not NodeKind.COMMAND or not all(word.literal for word in node.words):
         return False
-    if not node.words:
-        return True
-    if node.name == "cat":
-        documents = [r.target for r in node.redirects if r.operator == "<<"]
-        return len(node.words) == 1 and any(d is not None and not d.inner for d in documents)
-    if node.name not in _CONSTANT_PRINTERS:
-        return False
-    inner = [part for word in node.words for block in word.inner for part in block.parts]
-    # As many expansions as commands in them: no variable beside.
-    stated = all(w.literal or w.text.count("$") == len(w.inner) > 0 for w in node.words)
-    return stated and all(map(_prints_constant, inner))
+    here = any(r.operator == "<<" and r.target and not r.target.inner for r in node.redirects)
+    return not node.words or node.name in _CONSTANT_PRINTERS or (node.args == () and here)

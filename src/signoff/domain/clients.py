@@ -40,6 +40,9 @@ TIMEOUT_S: dict[HookKind, int] = {
     HookKind.SESSION_END: 60,
 }
 
+# What a client cuts a longer timeout down to.
+_LONGEST_WAITS_S = {("codex", HookKind.SESSION_END): 3}
+
 
 class Client(namedtuple("Client", ("name", "title", "events", "refusal", "timeout_unit"))):
     """One client's dialect: its event names, its word for no, and hook timeouts per second."""
@@ -51,9 +54,13 @@ class Client(namedtuple("Client", ("name", "title", "events", "refusal", "timeou
     refusal: str
     timeout_unit: int
 
+    def timeout_s(self, kind: HookKind) -> int:
+        """How long the client waits for the hook, whatever it is told."""
+        return min(TIMEOUT_S[kind], _LONGEST_WAITS_S.get((self.name, kind), TIMEOUT_S[kind]))
+
     def timeout(self, kind: HookKind) -> int:
         """The hook's timeout in the client's own unit."""
-        return TIMEOUT_S[kind] * self.timeout_unit
+        return self.timeout_s(kind) * self.timeout_unit
 
 
 _EVENTS = {
@@ -169,6 +176,11 @@ def block(client: Client, reason: str) -> dict[str, Any]:
     """The agent may not stop; it reads the reason and goes on."""
     # Without a reason codex takes it for no block at all.
     return {"decision": client.refusal, "reason": reason.strip() or "the plan is not done"}
+
+
+def tell_person(text: str) -> dict[str, Any]:
+    """The agent may stop; every client shows this to the person, and not to the model."""
+    return {"systemMessage": text}
 
 
 def deny_tool(client: Client, reason: str) -> dict[str, Any]:

@@ -1,20 +1,11 @@
-"""Copies that cloud drives leave beside plan and progress files: told by name, merged by line."""
+"""Copies that cloud drives leave beside plan and progress files, told by their names."""
 
 from __future__ import annotations
 
 import re
 
-# Imported for annotations only: the fast paths import this module.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-# A line, and the how-manieth of its kind it is in its version.
-_Key = tuple[str, int]
-
 _FLAGS = re.IGNORECASE | re.DOTALL
-# Compiled when first needed: most names are plain, and most commands never merge.
+# Compiled when first needed: most names are plain.
 _OURS = r"(?:plan|progress)(?:-.+)?"
 # `conflict` as English, German, French, Italian, Spanish and Portuguese drives write it.
 _CONFLICT = r"[ck]onfli[ck]?t"
@@ -33,10 +24,6 @@ _MARKED = rf"(.+?)(?:{_MARKS})"
 _SIGNS_OF_A_MARK = (" ", "(", "[", "conflict")
 _UNNAMED_AGAIN = r"(plan|progress)(?: copy)?(?: [1-9][0-9]{0,2})?"
 _KEPT_LOSER = r"(.+\.md)\.conflict-[1-9][0-9]*"
-_TIMESTAMP = (
-    r"(?:- )?([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-    r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))(?!\w)"
-)
 
 
 def conflict_copy_of(file_name: str) -> str | None:
@@ -66,62 +53,3 @@ def kept_loser_of(file_name: str) -> str | None:
     """The plan or progress file beside which this text was kept when it lost a race."""
     kept = re.fullmatch(_KEPT_LOSER, file_name, _FLAGS)
     return kept[1] if kept and re.fullmatch(_OURS, kept[1][: -len(".md")], _FLAGS) else None
-
-
-class _Block:
-    """A line with a timestamp, and the lines without one that were seen behind it."""
-
-    def __init__(self, time: datetime):
-        self.time = time
-        self.followers: dict[_Key, None] = {}
-
-
-def merge_progress(texts: Sequence[str]) -> str:
-    """Every line of every version of a progress file, in the order of their timestamps.
-
-    A line that several versions share stands once, and twice if one version has it twice. Lines
-    without a timestamp stay behind the line with one that they followed. Line ends become `\\n`.
-    """
-    head: dict[_Key, None] = {}
-    blocks: dict[_Key, _Block] = {}
-    for text in texts:
-        _add_version(text, head, blocks)
-    out = [line for line, _ in head]
-    for (line, _), block in sorted(blocks.items(), key=lambda item: item[1].time):
-        out += [line, *(follower for follower, _ in block.followers)]
-    return "".join(f"{line}\n" for line in out)
-
-
-def _add_version(text: str, head: dict[_Key, None], blocks: dict[_Key, _Block]) -> None:
-    behind = head
-    timed: dict[str, int] = {}
-    untimed: dict[str, int] = {}
-    for line in _lines(text):
-        time = _time_of(line)
-        if time is None:
-            behind.setdefault(_numbered(line, untimed))
-        else:
-            behind = blocks.setdefault(_numbered(line, timed), _Block(time)).followers
-            untimed = {}
-
-
-def _numbered(line: str, seen: dict[str, int]) -> _Key:
-    seen[line] = seen.get(line, 0) + 1
-    return line, seen[line]
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
-
-
-def _time_of(line: str) -> datetime | None:
-    from datetime import datetime  # noqa: PLC0415 - only merging needs it, never the fast paths
-
-    stamp = re.match(_TIMESTAMP, line)
-    if stamp is None:
-        return None
-    try:
-        return datetime.fromisoformat(stamp[1])
-    except ValueError:
-        return None

@@ -27,6 +27,8 @@ class Cause(StrEnum):
     RATCHET = "ratchet"  # an agent wants to drop or weaken a part of its plan
     REFUSED = "refused"  # a session's final answer was refused over and over
     INFLUENCED = "influenced"  # files changed that steer the check, and no line allows it
+    OBSTACLE = "obstacle"  # the machine or the sandbox keeps a check from working
+    USAGE_LIMIT = "usage-limit"  # the agent's model will not serve it before a certain time
 
 
 class Choice(StrEnum):

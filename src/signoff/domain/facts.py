@@ -6,23 +6,18 @@ that nobody reads here stays in the entry.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from enum import Enum
-from functools import cache, partial
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.plan import Cost
-from signoff.domain.session import Basis, ClaimStatus, Declared
-from signoff.domain.task import TaskBasis
+from signoff.domain.session import Basis, ClaimStatus, Declared, TaskBasis
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class SessionWork:
+class SessionWork(Struct, frozen=True):
     """What an agent did for a plan in a session of its own, read from the session's own chain."""
 
     id: str
@@ -42,78 +37,101 @@ class SessionWork:
         return {"tokens": self.tokens, "usd": self.usd, "model": self.model or ""}
 
 
-@dataclass(frozen=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """A run began, or a driver took it over."""
 
     counted: tuple[str, ...] = ()  # subjects whose tests are counted before anybody works
+    tried: tuple[str, ...] = ()  # subjects whose checks are tried before anybody works
     session: SessionWork | None = None  # that did the work before the run began
 
 
-@dataclass(frozen=True)
-class RunFinished:
+class RunFinished(Struct, frozen=True):
     """The run is over."""
 
     outcome: Outcome
     snapshot: str | None = None
 
 
-@dataclass(frozen=True)
-class PlanEdited:
+class PlanEdited(Struct, frozen=True):
     """Plan file or configuration changed behind the pins."""
 
     digest: str
 
 
-@dataclass(frozen=True)
-class PlanAmended:
+class PlanAmended(Struct, frozen=True):
     """A person allowed more; `seen` is what the watch over the plan file would call an edit."""
 
     seen: str = ""
     upgraded: Any = None  # what an older version had not pinned; None: nothing of the kind
 
 
-@dataclass(frozen=True)
-class ListRead:
+class ListRead(Struct, frozen=True):
     """The items of a `for_each` list."""
 
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class AttemptStarted:
+class AttemptStarted(Struct, frozen=True):
     """A step was dispatched; protected files that were put back first."""
 
     restored: tuple[str, ...] = ()
+    lane: int = 0  # 0 is the workspace itself
+    base: str = ""  # the content that the lane was made of
 
 
-@dataclass(frozen=True)
-class AgentAnswer:
+class AgentAnswer(Struct, frozen=True):
     """What an agent says instead of `done`: blocked, impossible, needs input."""
 
     kind: str
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class AttemptFinished:
+class UsageTold(Struct, frozen=True):
+    """What an attempt says that it used; None is what it did not tell."""
+
+    tokens: int | None = None
+    usd: float | None = None
+
+
+class AttemptFinished(Struct, frozen=True):
     """The agent and everything it started is gone."""
 
-    lost: bool = False  # its driver died, or somebody stopped it: it is repeated
+    lost: bool = False  # its driver died, somebody stopped it, or a usage limit: it is repeated
     ending: str = ""  # empty where no process of ours worked
     exit_code: int | None = None
     why: str = ""
     output_tail: str = ""
     answer: AgentAnswer | None = None
     handoff: Mapping[str, str] = field(default_factory=dict)
-    usage: Cost | None = None
+    usage: UsageTold | None = None
+    limited: str = ""  # what its client said of a usage limit that ended it
     session: str = ""
     duration_s: float = 0.0
     snapshot: str | None = None
+    lane: int = 0
+    left_ignored: bool = False  # in its lane: files that do not land
 
 
-@dataclass(frozen=True)
-class StepAccepted:
+class StepLanded(Struct, frozen=True):
+    """The workspace is to hold this content from now on, instead of `onto`."""
+
+    onto: str
+    snapshot: str
+
+
+class StepTurnedBack(Struct, frozen=True):
+    """Others landed first: their work and this one collide in files, or break its check.
+
+    Or it holds only with ignored files, which do not land: then it is worked on in the workspace.
+    """
+
+    message: str
+    in_workspace: bool = False
+    output_tail: str = ""
+    exit_code: int | None = None
+
+
+class StepAccepted(Struct, frozen=True):
     """A kept verdict was accepted: `step.done` the first time, `step.restored` after that."""
 
     key: str = ""
@@ -125,34 +143,29 @@ class StepAccepted:
     carried: bool = False  # an earlier run finished it
 
 
-@dataclass(frozen=True)
-class StepFailed:
+class StepFailed(Struct, frozen=True):
     """The step's policy is used up."""
 
 
-@dataclass(frozen=True)
-class StepReopened:
+class StepReopened(Struct, frozen=True):
     """A later change broke a step that was done."""
 
     suspects: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class StepCleared:
+class StepCleared(Struct, frozen=True):
     """What a waiting step had tampered with was put back for the others."""
 
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class StepWaived:
+class StepWaived(Struct, frozen=True):
     """Follows a person's `waive`."""
 
     escalation: str = ""
 
 
-@dataclass(frozen=True)
-class QuestionOpened:
+class QuestionOpened(Struct, frozen=True):
     """A question for a person; `subject` is the step it is about, if any."""
 
     id: str
@@ -161,10 +174,11 @@ class QuestionOpened:
     allow: tuple[str, ...] = ()  # files that `allow` would let the step change
     snapshot: str = ""
     subject: str | None = None
+    until: float | None = None  # it answers itself then, in seconds since 1970
+    parked_s: float = 0.0  # how long that is
 
 
-@dataclass(frozen=True)
-class QuestionAnswered:
+class QuestionAnswered(Struct, frozen=True):
     """A person's answer; `withdrawn`: nobody answered, it had become pointless."""
 
     id: str
@@ -174,13 +188,13 @@ class QuestionAnswered:
     withdrawn: bool = False
 
 
-@dataclass(frozen=True)
-class SessionStarted:
+class SessionStarted(Struct, frozen=True):
     """An agent's session began, or was taken up again."""
 
     author: str = ""
     workspace: str = ""
     plan_digest: str | None = None
+    plan: str = ""  # the identity of the person's plan
     pins: str = ""
     tokens: int | None = None
     usd: float | None = None
@@ -191,13 +205,12 @@ class SessionStarted:
     objective: str = ""
 
     def to_data(self) -> dict[str, Any]:
-        """The stored form; who delegated is said only of a session that was."""
-        delegated = ("parent", "parent_step", "objective")
-        return {k: v for k, v in asdict(self).items() if v or k not in delegated}
+        """The stored form; who delegated, and whose plan it is, is said only where it was so."""
+        seldom = ("plan", "parent", "parent_step", "objective")
+        return {k: v for k, v in to_builtins(self).items() if v or k not in seldom}
 
 
-@dataclass(frozen=True)
-class PlanWritten:
+class PlanWritten(Struct, frozen=True):
     """An agent wrote its plan, or wrote it anew."""
 
     text: str
@@ -211,8 +224,7 @@ class PlanWritten:
     task: TaskBasis | None = None  # of a derived plan: it stays due beside one of the agent's own
 
 
-@dataclass(frozen=True)
-class Ruled:
+class Ruled(Struct, frozen=True):
     """What a second model made of a claim that a step is blocked."""
 
     model: str
@@ -220,8 +232,7 @@ class Ruled:
     reason: str
 
 
-@dataclass(frozen=True)
-class StepClaimed:
+class StepClaimed(Struct, frozen=True):
     """An agent says where a step or postcondition stands."""
 
     status: ClaimStatus
@@ -233,23 +244,20 @@ class StepClaimed:
     ruling: Ruled | None = None
 
 
-@dataclass(frozen=True)
-class NoteKept:
+class NoteKept(Struct, frozen=True):
     """An agent kept a note."""
 
     key: str
     text: str
 
 
-@dataclass(frozen=True)
-class StepStrayed:
+class StepStrayed(Struct, frozen=True):
     """Files changed that the step in progress does not declare."""
 
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SessionDelegated:
+class SessionDelegated(Struct, frozen=True):
     """A step was handed to a session of its own, with a share of the budget."""
 
     child: str
@@ -257,36 +265,31 @@ class SessionDelegated:
     usd: float | None = None
 
 
-@dataclass(frozen=True)
-class AnswerRefused:
+class AnswerRefused(Struct, frozen=True):
     """A final answer came while the gate was shut."""
 
     missing_digest: str
 
 
-@dataclass(frozen=True)
-class AnswerAccepted:
+class AnswerAccepted(Struct, frozen=True):
     """A final answer came while the gate was open."""
 
     dropped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class RolledBack:
+class RolledBack(Struct, frozen=True):
     """A person undid changes; `replaced` tells by path where what was there until then is kept."""
 
     replaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class SessionEnded:
+class SessionEnded(Struct, frozen=True):
     """The session ended without an accepted answer."""
 
     how: str
 
 
-@dataclass(frozen=True)
-class SessionSigned:
+class SessionSigned(Struct, frozen=True):
     """Everything was judged once more with the agent gone."""
 
     snapshot: str
@@ -297,34 +300,8 @@ class SessionSigned:
 
 
 def read_fact(kind: type[T], data: Mapping[str, Any]) -> T:
-    """The stored form read back."""
-    known: Any = _converters(kind)  # type: ignore[arg-type]
-    given = ((name, convert, data[name]) for name, convert in known if name in data)
-    return kind(**{name: convert(value) for name, convert, value in given})
-
-
-@cache
-def _converters(kind: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    hints = get_type_hints(kind)
-    return tuple((f.name, _converter(hints[f.name])) for f in fields(kind))
-
-
-def _converter(hint: Any) -> Callable[[Any], Any]:
-    """How a stored value becomes one of this type."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        (only,) = (_converter(one) for one in inner if one is not type(None))
-        return lambda value: None if value is None else only(value)
-    if origin is tuple:
-        each = _converter(inner[0])
-        return lambda value: tuple(map(each, value))
-    if origin in (dict, Mapping):
-        of = _converter(inner[1])
-        return lambda value: {key: of(one) for key, one in (value or {}).items()}
-    if hasattr(hint, "from_data"):
-        return hint.from_data  # type: ignore[no-any-return]
-    if isinstance(hint, type) and is_dataclass(hint):
-        return partial(read_fact, hint)
-    if isinstance(hint, type) and issubclass(hint, Enum | float):
-        return hint
-    return lambda value: value
+    """The stored form read back; ValueError where it cannot be one."""
+    try:
+        return convert(data, kind, strict=False)
+    except ValidationError as error:
+        raise ValueError(f"this is no {kind.__name__}: {error}") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Severity(StrEnum):
@@ -14,8 +15,7 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One remark with a stable code, the line it is about, and what to do."""
 
     code: str
@@ -27,8 +27,7 @@ class Finding:
     step: str | None = None
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """What keeps a role from working here, though no line of a plan is to blame."""
 
     code: str
@@ -37,8 +36,7 @@ class Trouble:
     hint: str
 
 
-@dataclass(frozen=True)
-class SyntaxProblem:
+class SyntaxProblem(Struct, frozen=True):
     """Why bash refuses a text, and on which of its lines (from 0).
 
     The line is None where bash noticed only at the end that something is missing.

@@ -1,20 +1,22 @@
-"""The one meaning of a glob, wherever a plan names files: protects, writes, produces, touches."""
+"""The one meaning of a glob, wherever a plan names files, and which plans' globs can meet."""
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from itertools import takewhile
-from typing import NamedTuple
+from itertools import chain
+
+from msgspec import Struct
 
 # A regular expression tries every way to share a path among its stars. Beyond these few the
 # automaton answers, which reads each character once.
 _STARS_FOR_REGEX = 3
 _NO_NAMES = frozenset({"", ".", ".."})
-_READABLE = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+_UNTIL_WILD = re.compile(r"[^*?\[]*")
+_SLASH_IN_CLASS = re.compile(r"\[[^\]]*[/-]")  # or a range that may hold one
+_BEHIND_WILD = re.compile(r"[^*?\]]*$")
 _LAST = 0x10FFFF
 
 
@@ -25,7 +27,7 @@ class _Kind(IntEnum):
     FOLDERS = 3  # any number of whole components, each with its slash
 
 
-class _Token(NamedTuple):
+class _Token(Struct, frozen=True):
     """One part of a glob; a `ONE` stands for the characters in `ranges`, or for all others.
 
     All others are never a slash: only `**` crosses components.
@@ -39,13 +41,6 @@ class _Token(NamedTuple):
         """Whether a `ONE` can stand for the character; a star stands for no single one."""
         inside = any(low <= ord(char) <= high for low, high in self.ranges)
         return char != "/" and not inside if self.others else inside
-
-    @property
-    def char(self) -> str | None:
-        """The character that the token stands for, if it can be no other."""
-        if self.others or len(self.ranges) != 1 or self.ranges[0][0] != self.ranges[0][1]:
-            return None
-        return chr(self.ranges[0][0])
 
 
 def _only(char: str) -> _Token:
@@ -92,55 +87,63 @@ def literal(path: str) -> str:
 
 
 def intersect(one: str, other: str) -> bool:
-    """Whether there can be a path in a workspace that both patterns cover."""
-    return common_path(one, other) is not None
+    """Whether some path may fall under both patterns: no is certain, yes may err.
 
-
-def common_path(one: str, other: str) -> str | None:
-    """A shortest path that both patterns cover, as `matches` means it; none if there can be none.
-
-    A real path of a workspace, of any length: no component is empty, `.` or `..`. The time grows
-    with the product of the two lengths, whatever the patterns are.
+    Compared name by name up to the first `**`. Two names with wildcards in both are told apart by
+    how they begin and end.
     """
-    for (start, end), (start_too, end_too) in zip(_heads(one), _heads(other), strict=False):
-        # What the two spell out differs: a quick no, and most patterns get it.
-        if not (start.startswith(start_too) or start_too.startswith(start)):
-            return None
-        if not (end.endswith(end_too) or end_too.endswith(end)):
-            return None
-    return _meeting(min(one, other), max(one, other))
+    if covers_nothing(one) or covers_nothing(other):
+        return False
+    for mine, theirs in zip(_names(one), _names(other), strict=False):
+        if "**" in mine or "**" in theirs:
+            return True
+        if not _may_be_one(mine, theirs):
+            return False
+    return True
 
 
 def covers_nothing(pattern: str) -> bool:
-    """Whether no path of a workspace can fall under the pattern: ``, `.`, `../a`, `/a`, `a//b`."""
-    return common_path(pattern, "**") is None
+    """Whether no path of a workspace falls under the pattern: ``, `.`, `../a`, `/a`, `a//b`."""
+    return "\0" in pattern or not _NO_NAMES.isdisjoint(_names(pattern))
 
 
-@lru_cache(maxsize=8192)
 def spelled_start(pattern: str) -> str:
     """The characters with which every path begins that the pattern covers."""
-    return _spelled_out(_tokens(pattern))
+    return _UNTIL_WILD.match("/".join(_names(pattern)))[0]  # type: ignore[index]
 
 
 @lru_cache(maxsize=8192)
-def _heads(pattern: str) -> tuple[tuple[str, str], ...]:
-    """How the first components begin and end of every path that the pattern covers."""
-    heads: list[tuple[str, str]] = []
-    component: list[_Token] = []
-    for token in (*_tokens(pattern), _SLASH):
-        if token == _SLASH:
-            heads.append((_spelled_out(component), _spelled_out(component[::-1])[::-1]))
-            component = []
-        elif token.kind in (_Kind.DEEP, _Kind.FOLDERS) or token.takes("/"):
-            break
-        else:
-            component.append(token)
-    return tuple(heads)
+def _names(pattern: str) -> tuple[str, ...]:
+    """The names on the way, up to one that stands for any number of them: the rest tells nothing.
+
+    A class may hold a slash, so nothing is told from a pattern with such a class.
+    """
+    if _SLASH_IN_CLASS.search(pattern):
+        return ("**",)
+    names = pattern.removeprefix("./").rstrip("/").split("/")
+    known = next((n for n, name in enumerate(names, 1) if "**" in name), len(names))
+    return tuple(names[:known])
 
 
-def _spelled_out(tokens: Iterable[_Token]) -> str:
-    """The characters that the first tokens stand for, up to one that can be several."""
-    return "".join(takewhile(bool, (token.char or "" for token in tokens)))
+def _may_be_one(mine: str, theirs: str) -> bool:
+    if mine == theirs:
+        return True
+    (start, end), (start_too, end_too) = _spelled(mine), _spelled(theirs)
+    if not (start.startswith(start_too) or start_too.startswith(start)):
+        return False
+    if not has_wildcard(theirs):
+        return matches(mine, theirs)
+    if not has_wildcard(mine):
+        return matches(theirs, mine)
+    return end.endswith(end_too) or end_too.endswith(end)
+
+
+@lru_cache(maxsize=8192)
+def _spelled(name: str) -> tuple[str, str]:
+    """How a name begins and ends, as far as it is spelled out."""
+    start, end = _UNTIL_WILD.match(name), _BEHIND_WILD.search(name)
+    assert start and end  # each of them can be empty
+    return start[0], end[0]
 
 
 def plain_path(path: str) -> str:
@@ -248,49 +251,85 @@ def _automaton(pattern: str) -> tuple[_Edges, frozenset[int]]:
     return edges, frozenset({here, below})
 
 
-# A state of each automaton, and the component so far: empty, dots, or `x` for a real name.
-_Place = tuple[int, int, str]
+class Overlap(Struct, frozen=True):
+    """Another plan that may change the same files, and one glob of each that says so."""
+
+    other: str
+    mine: str
+    theirs: str
 
 
-@lru_cache(maxsize=8192)
-def _meeting(one: str, other: str) -> str | None:
-    """Let both automata read the same path, all paths at once: the first to end is a shortest."""
-    (edges, ends), (edges_too, ends_too) = _automaton(one), _automaton(other)
-    start = (0, 0, "")
-    came_from: dict[_Place, tuple[_Place, str]] = {start: (start, "")}
-    waiting = deque([start])
-    while waiting:
-        place = waiting.popleft()
-        state, state_too, name = place
-        if state in ends and state_too in ends_too and name not in _NO_NAMES:
-            return _spelled(came_from, place)
-        for token, to in edges[state]:
-            for token_too, to_too in edges_too[state_too]:
-                for char in _shared(token, token_too):
-                    if char == "/" and name in _NO_NAMES:
-                        continue
-                    longer = "" if char == "/" else name + char
-                    new = (to, to_too, longer if longer in _NO_NAMES else "x")
-                    if new not in came_from:
-                        came_from[new] = place, char
-                        waiting.append(new)
-    return None
+def unusable(touches: tuple[str, ...]) -> tuple[str, ...]:
+    """The globs that cover no path of a workspace, so that nothing can be told from them.
+
+    `.` is one of them: whoever writes it means everything, and as a glob it covers nothing.
+    """
+    return tuple(glob for glob in touches if covers_nothing(glob))
 
 
-@lru_cache(maxsize=8192)
-def _shared(one: _Token, other: _Token) -> tuple[str, ...]:
-    """What both can stand for, as far as it makes a difference: one name character, `.`, `/`."""
-    ends = [code for token in (one, other) for pair in token.ranges for code in pair]
-    # Where a set of both begins or ends, one of them has an end, or lies just beside it.
-    beside = (chr(code) for end in (1, *ends) for code in (end, end + 1) if 0 < code <= _LAST)
-    names = (c for c in (*_READABLE, *beside) if c not in "/." and one.takes(c) and other.takes(c))
-    dots = (c for c in "./" if one.takes(c) and other.takes(c))
-    return (*[c for c in (next(names, ""),) if c], *dots)
+class Overlaps:
+    """What some plans touch: who is in whose way, and of whom that cannot be told."""
+
+    def __init__(self, touches: Mapping[str, tuple[str, ...]]):
+        self._names = frozenset(touches)
+        # Nobody knows what a plan changes that does not say so in globs that mean something.
+        self._unknown = frozenset(n for n, globs in touches.items() if not globs or unusable(globs))
+        known = {name: touches[name] for name in sorted(self._names - self._unknown)}
+        self._overlaps = _overlaps(known)
+
+    def overlaps(self, name: str) -> tuple[Overlap, ...]:
+        """The others that can change the same files, by name."""
+        found = self._overlaps.get(name, {})
+        return tuple(found[other] for other in sorted(found))
+
+    def cannot_tell(self, name: str) -> tuple[str, ...]:
+        """The others of whom that is not known, because one of the two does not say enough."""
+        others = self._names if name in self._unknown else self._unknown
+        return tuple(sorted(others - {name}))
+
+    def in_the_way(self, name: str) -> frozenset[str]:
+        """With whom the plan may not run at the same time: what is not known is never safe."""
+        others = self._names if name in self._unknown else self._unknown.union(self._overlaps[name])
+        return others - {name}
+
+    def groups(self, names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+        """The names in groups that may run together: each in the first that it can join."""
+        groups: list[dict[str, None]] = []
+        for name in names:
+            others = self.in_the_way(name)
+            group = next((g for g in groups if others.isdisjoint(g)), None)
+            if group is None:
+                groups.append({name: None})
+            else:
+                group[name] = None
+        return tuple(map(tuple, groups))
 
 
-def _spelled(came_from: dict[_Place, tuple[_Place, str]], place: _Place) -> str:
-    out: list[str] = []
-    while came_from[place][0] != place:
-        place, char = came_from[place]
-        out.append(char)
-    return "".join(reversed(out))
+def _overlaps(touches: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, Overlap]]:
+    """For each plan the others, with the first two globs that meet."""
+    plans_of: dict[str, list[str]] = {}
+    for plan, globs in touches.items():
+        for glob in dict.fromkeys(globs):
+            plans_of.setdefault(glob, []).append(plan)
+    found: dict[str, dict[str, Overlap]] = {plan: {} for plan in touches}
+    shared = ((glob, glob) for glob, plans in plans_of.items() if len(plans) > 1)
+    for one, other in chain(shared, _comparable(plans_of)):
+        if not intersect(one, other):
+            continue
+        for plan in plans_of[one]:
+            for another in plans_of[other]:
+                if plan != another and another not in found[plan]:
+                    found[plan][another] = Overlap(another, one, other)
+                    found[another][plan] = Overlap(plan, other, one)
+    return found
+
+
+def _comparable(globs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each two of which one spells the beginning of the other: no others can meet."""
+    ordered = sorted(globs, key=spelled_start)
+    for place, glob in enumerate(ordered):
+        for other in ordered[place + 1 :]:
+            # What begins alike stands together, so the first that does not is the last to see.
+            if not spelled_start(other).startswith(spelled_start(glob)):
+                break
+            yield glob, other

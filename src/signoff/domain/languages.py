@@ -54,26 +54,21 @@ _PROGRAMS = {
 }
 LANGUAGE_OF_PROGRAM = {word: name for name, words in _PROGRAMS.items() for word in words.split()}
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
-_DOCUMENT = re.compile(r".*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)", re.IGNORECASE)
-_TEST_FOLDER = re.compile(
-    r"(?:.*[_-])?tests?(?:[_-].*)?|test(?:ing|data|utils?|helpers?|lib|kit)|specs?|fixtures?|mocks|snapshots|goldens?"
+_DOCUMENT = r"(?i).*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)"
+_TEST_FOLDER = (
+    r"(?i)(?:.*[_-])?tests?(?:[_-].*)?|test(?:ing|data|utils?|helpers?|lib|kit)|specs?|fixtures?|mocks|snapshots|goldens?"
     r"|e2e|cypress|checks|step_definitions|t"
-    r"|__(?:tests|mocks|fixtures|snapshots)__",
-    re.IGNORECASE,
+    r"|__(?:tests|mocks|fixtures|snapshots)__"
 )
-_TEST_FILE = re.compile(
+_TEST_FILE = (
     r"tests?|tests?[_-].*|test(?:[A-Z].*|utils?|helpers?|case|base)|conftest"
     r"|.*[_.-](?:test|tests|spec|specs|cy|snap)|.*(?:Test|Tests|Spec|IT)"
-    r"|(?:.*[_.-])?(?:expected|golden|fixtures?|snapshots?|approved|baseline)(?:[_.-].*)?",
+    r"|(?:.*[_.-])?(?:expected|golden|fixtures?|snapshots?|approved|baseline)(?:[_.-].*)?"
 )
 # Code by its language, settings by its job: what builds, collects or starts other code.
-_SETTINGS = re.compile(
-    r".*\.(?:config|conf|setup|gradle|d)|conf|conftest|sitecustomize|usercustomize", re.IGNORECASE
-)
+_SETTINGS = r"(?i).*\.(?:config|conf|setup|gradle|d)|conf|conftest|sitecustomize|usercustomize"
 # At the top of a project, where tools look for them; `vitest.workspace.ts` is one more.
-_SETTINGS_OF_THE_ROOT = re.compile(
-    r"setup|build|extconf|\w+file|tasks|mix|project|package|.+\..+", re.IGNORECASE
-)
+_SETTINGS_OF_THE_ROOT = r"(?i)setup|build|extconf|\w+file|tasks|mix|project|package|.+\..+"
 
 
 def language_of(path: str) -> str | None:
@@ -90,14 +85,16 @@ def is_work(path: str) -> bool:
 
 def is_document(path: str) -> bool:
     """Whether it is prose or a picture: nothing obeys it, though a check may look at it."""
-    return _DOCUMENT.fullmatch(path) is not None
+    return re.fullmatch(_DOCUMENT, path) is not None
 
 
 def is_test(path: str) -> bool:
     """Whether it lies in a folder of tests, or is named like one."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0] or name
-    return any(map(_TEST_FOLDER.fullmatch, folders)) or bool(_TEST_FILE.fullmatch(stem))
+    return any(re.fullmatch(_TEST_FOLDER, folder) for folder in folders) or bool(
+        re.fullmatch(_TEST_FILE, stem)
+    )
 
 
 def is_settings(path: str) -> bool:
@@ -105,5 +102,5 @@ def is_settings(path: str) -> bool:
     *folders, name = path.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
     stem = name.rpartition(".")[0]
-    at_root = not folders and _SETTINGS_OF_THE_ROOT.fullmatch(stem)
-    return hidden or name == "build.rs" or bool(at_root or _SETTINGS.fullmatch(stem))
+    at_root = not folders and re.fullmatch(_SETTINGS_OF_THE_ROOT, stem)
+    return hidden or name == "build.rs" or bool(at_root or re.fullmatch(_SETTINGS, stem))

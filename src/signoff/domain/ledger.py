@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from signoff.domain.digests import canonical_json, digest_bytes
 
@@ -42,6 +43,11 @@ class Kind(StrEnum):
     ATTEMPT_STARTED = "attempt.started", "a step was dispatched to an agent"
     ATTEMPT_FINISHED = "attempt.finished", "the agent and everything it started is gone"
     VERDICT = "verdict", "a contract was judged on a snapshot"
+    STEP_LANDED = "step.landed", "what a lane holds goes onto the workspace's content, judged first"
+    STEP_TURNED_BACK = (
+        "step.turned_back",
+        "kept in its lane, and does not fit onto what landed meanwhile",
+    )
     STEP_DONE = "step.done", "a kept verdict was accepted; once per step and run"
     STEP_FAILED = "step.failed", "the step's policy is used up"
     STEP_REOPENED = "step.reopened", "a later change broke a step that was done"
@@ -82,8 +88,7 @@ class Kind(StrEnum):
     TURN_HALTED = "turn.halted", "the runtime ended a turn: calls failed or were blocked repeatedly"
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """An entry before the ledger gives it a place in the chain."""
 
     kind: Kind
@@ -93,8 +98,7 @@ class Draft:
     attempt: int | None = None
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An entry in its place; `hash` covers everything else, `prev` is the hash before it."""
 
     plan: str

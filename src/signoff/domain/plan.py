@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from signoff.domain.digests import digest_of
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.digests import ByMeaning, digest_of
 from signoff.domain.globs import literal
 
 DEFAULT_CONTRACT_TIMEOUT_S = 60.0
@@ -56,13 +58,12 @@ class ExpectationKind(StrEnum):
     TESTS_AT_LEAST = "tests >="
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(ByMeaning, frozen=True):
     """One line below a contract's fence; all of them must hold."""
 
     kind: ExpectationKind
     value: str | int
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
     def __str__(self) -> str:
         quoted = f'"{self.value}"' if isinstance(self.value, str) else str(self.value)
@@ -98,8 +99,7 @@ class JudgeIn(StrEnum):
     CLEAN = "clean"
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(ByMeaning, frozen=True):
     """A shell command and what it must show; only the harness runs it."""
 
     command: str
@@ -117,7 +117,7 @@ class Contract:
     judge_in: JudgeIn | None = None
     heldout: str | None = None
     may_extend: tuple[str, ...] = ()
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
     def all_expectations(self) -> tuple[Expectation, ...]:
         """The stated expectations, with the exit code 0 that is implied when none is stated."""
@@ -127,14 +127,16 @@ class Contract:
 
     def essence(self) -> dict[str, Any]:
         """What was said of it: an option that a later version adds changes no older contract."""
-        said = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
-        plain = {f.name: f.default for f in fields(self)}
-        return {name: value for name, value in said.items() if value != plain[name]}
+        said = self.meaning().items()
+        return {k: value for k, value in said if k == "command" or value != _PLAIN_CONTRACT[k]}
 
     @property
     def judged_once(self) -> bool:
         """Whether a kept verdict stands for good, because judging again is wrong or meaningless."""
         return self.effects is Effects.EXTERNAL or self.holds is Holds.AT_STEP
+
+
+_PLAIN_CONTRACT = Contract("").meaning()
 
 
 class Then(StrEnum):
@@ -144,8 +146,7 @@ class Then(StrEnum):
     ABORT = "abort"
 
 
-@dataclass(frozen=True)
-class OnFail:
+class OnFail(Struct, frozen=True):
     """The whole policy for a broken contract; the orchestrator does not improvise beyond it."""
 
     retries: int = DEFAULT_RETRIES
@@ -162,20 +163,18 @@ class SubscriptionKind(StrEnum):
     TOPIC = "topic"
 
 
-@dataclass(frozen=True)
-class Subscription:
+class Subscription(ByMeaning, frozen=True):
     """Context that a step's prompt carries: a file of the workspace, or a topic of the vault."""
 
     kind: SubscriptionKind
     target: str
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.target}"
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Tokens and money, used or estimated."""
 
     tokens: int = 0
@@ -185,27 +184,26 @@ class Cost:
         return Cost(self.tokens + other.tokens, round(self.usd + other.usd, 9))
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(ByMeaning, frozen=True):
     """What the whole plan may cost; None where the plan sets no limit."""
 
     tokens: int | None = None
     usd: float | None = None
     wall_s: float | None = None
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
 
-@dataclass(frozen=True)
-class UnknownField:
+class UnknownField(Struct, frozen=True):
     """A `**name:**` we do not know: kept in the file, warned about."""
 
     name: str
     line: int
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(ByMeaning, frozen=True, dict=True):
     """One unit of work; its id is its number as written."""
+
+    beside = frozenset({"line", "mark", "unknown_fields"})
 
     id: str
     title: str
@@ -223,9 +221,9 @@ class Step:
     for_each: str | None = None
     item: str | None = None
     parent: str | None = None
-    mark: Mark = field(default=Mark.NONE, compare=False)
-    unknown_fields: tuple[UnknownField, ...] = field(default=(), compare=False)
-    line: int = field(default=0, compare=False)
+    mark: Mark = Mark.NONE
+    unknown_fields: tuple[UnknownField, ...] = ()
+    line: int = 0
 
     @property
     def wording(self) -> str:
@@ -239,14 +237,13 @@ class Step:
         return digest_of({"id": self.id, "task": self.task, "contract": contract})
 
 
-@dataclass(frozen=True)
-class Postcondition:
+class Postcondition(ByMeaning, frozen=True):
     """What must hold for the whole plan at the end."""
 
     number: int
     text: str
     contract: Contract | None = None
-    line: int = field(default=0, compare=False)
+    line: int = 0
 
     @property
     def id(self) -> str:
@@ -270,9 +267,10 @@ class Postcondition:
         return digest_of({"id": self.id, "text": self.text, "contract": contract})
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(ByMeaning, frozen=True, dict=True):
     """One document, wherever it came from."""
+
+    beside = frozenset({"status", "file_digest"})
 
     title: str
     steps: tuple[Step, ...]
@@ -280,11 +278,11 @@ class Plan:
     context: str = ""
     budget: Budget = Budget()
     priority: str = "normal"
-    status: PlanStatus = field(default=PlanStatus.DRAFT, compare=False)
+    status: PlanStatus = PlanStatus.DRAFT
     owner: str = ""
     depends_on: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
-    file_digest: str = field(default="", compare=False)
+    file_digest: str = ""
     plan_digest: str = ""
 
     @property

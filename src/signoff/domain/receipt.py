@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.facts import SessionWork
@@ -24,8 +25,7 @@ _WITHOUT_VERDICT = ("waived", "accepted", "let go")  # by a person, or by their 
 _NONCE_HEADER = b"signoff receipt nonce 1\n"
 
 
-@dataclass(frozen=True)
-class PlanName:
+class PlanName(Struct, frozen=True):
     """Which plan, and which text of it."""
 
     id: str
@@ -34,8 +34,7 @@ class PlanName:
     plan_digest: str
 
 
-@dataclass(frozen=True)
-class RunSpan:
+class RunSpan(Struct, frozen=True):
     """Which run, and when."""
 
     id: str
@@ -44,8 +43,7 @@ class RunSpan:
     resumes: str | None
 
 
-@dataclass(frozen=True)
-class ApprovalProof:
+class ApprovalProof(Struct, frozen=True):
     """Who approved what was run, and how."""
 
     seq: int
@@ -55,8 +53,7 @@ class ApprovalProof:
     policy: str | None
 
 
-@dataclass(frozen=True)
-class LedgerSlice:
+class LedgerSlice(Struct, frozen=True):
     """The entries the receipt rests on; `head` is the hash of the last one."""
 
     first_seq: int
@@ -64,16 +61,14 @@ class LedgerSlice:
     head: str
 
 
-@dataclass(frozen=True)
-class ContractProof:
+class ContractProof(Struct, frozen=True):
     """What had to be shown."""
 
     digest: str
     command: str
 
 
-@dataclass(frozen=True)
-class VerdictProof:
+class VerdictProof(Struct, frozen=True):
     """The verdict that stands for one subject, and where the ledger has it."""
 
     seq: int
@@ -90,8 +85,7 @@ class VerdictProof:
     heldout: str | None
 
 
-@dataclass(frozen=True)
-class SubjectProof:
+class SubjectProof(Struct, frozen=True):
     """One step or postcondition of the signed-off run."""
 
     id: str
@@ -105,8 +99,7 @@ class SubjectProof:
     evidence: str | None = None  # in a session: what the agent cited, where nothing was judged
 
 
-@dataclass(frozen=True)
-class WaiverProof:
+class WaiverProof(Struct, frozen=True):
     """A person's decision to go on without a subject, and the question that they answered."""
 
     subject: str
@@ -116,15 +109,13 @@ class WaiverProof:
     note: str
 
 
-@dataclass(frozen=True)
-class AcceptanceProof(WaiverProof):
+class AcceptanceProof(WaiverProof, frozen=True):
     """A person's word that a postcondition without a contract holds, about one content."""
 
     snapshot: str
 
 
-@dataclass(frozen=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """Who worked: a role and the command behind it, or the session in which it was done."""
 
     role: str
@@ -137,8 +128,7 @@ class Agent:
         return self.session.agent or self.session.id if self.session is not None else self.command
 
 
-@dataclass(frozen=True)
-class AttemptProof:
+class AttemptProof(Struct, frozen=True):
     """One attempt; `agent` is a place in the receipt's list, usage is what the agent reported."""
 
     step: str
@@ -152,8 +142,7 @@ class AttemptProof:
     usd: float | None
 
 
-@dataclass(frozen=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """Everything that one sign-off says."""
 
     workspace: str
@@ -175,7 +164,7 @@ class Receipt:
 
     def statement(self) -> dict[str, Any]:
         """The in-toto statement: the subject is the content, the predicate all the rest."""
-        predicate = asdict(self)
+        predicate = to_builtins(self)
         name, snapshot = predicate.pop("workspace"), predicate.pop("snapshot")
         predicate["nonce"] = nonce_of(self.ledger.head)
         if not self.acceptances:
@@ -198,8 +187,7 @@ class Receipt:
         return plain
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """What a statement says, for people; `lines` are (result, subject, title)."""
 
     title: str
@@ -218,8 +206,7 @@ class Summary:
         return tuple(subject for result, subject, _ in self.lines if result in gone)
 
 
-@dataclass(frozen=True)
-class Anchor:
+class Anchor(Struct, frozen=True, forbid_unknown_fields=True):
     """The head of a plan's chain, as said outside the ledger's reach."""
 
     plan: str
@@ -231,7 +218,7 @@ class Anchor:
 
     def line(self) -> str:
         """One line of text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(to_builtins(self), sort_keys=True)
 
 
 def nonce_of(head: str) -> str:
@@ -287,16 +274,10 @@ def _text(value: Any) -> str:
 
 def read_anchor(line: str) -> Anchor:
     """A line that `Anchor.line` wrote; ValueError when it is none."""
-    data = json.loads(line)
-    names = {f.name for f in fields(Anchor)}
-    if not isinstance(data, dict) or set(data) != names:
-        raise ValueError(f"an anchor has exactly these fields: {', '.join(sorted(names))}")
-    texts = [data[name] for name in ("plan", "name", "hash", "at")]
-    if type(data["seq"]) is not int or not all(isinstance(text, str) for text in texts):
-        raise ValueError("a field of the anchor has the wrong type")
-    if not isinstance(data["receipt"], str | None):
-        raise ValueError("`receipt` is neither a digest nor null")
-    return Anchor(**data)
+    try:
+        return convert(json.loads(line), Anchor)
+    except ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
@@ -20,25 +21,26 @@ SHORTEST_PIECE = 12
 _LONGEST_NAME = 60
 REDACTED = "[redacted:"  # how every mark begins
 
-_SECRET_NAME = re.compile(
+# Texts, compiled by `re` when first needed: most commands store nothing.
+_SECRET_NAME = (
     r"TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|API_?KEY|(?:ACCESS|PRIVATE|SIGNING)_?KEY"
     r"|AUTHORIZATION|COOKIE|(?:^|[_.-])(?:PASS|CREDS?|DSN|PAT)(?:$|[_.-])|_PWD$|KEYS?$"
 )
-_OPEN_NAME = re.compile(
+_OPEN_NAME = (
     r"PUBLIC|TOKENIZ|(?:^|_)(?:MAX|MIN|NUM|PER)_|_(?:FILE|PATH|DIR|URL|URI|HOST|PORT|TYPE|TTL"
     r"|TIMEOUT|LIMIT|COUNT|LENGTH|HEADER)$"
 )
 _WORD = r"(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,20})\d{0,4}"
-_ORDINARY = re.compile(
+_ORDINARY = (
     r"[\d.,:;+_/ -]*"  # numbers, versions, dates
     r"|(?:~|\.{0,2})/[\w.@/:-]*"  # paths, lists of paths
     rf"|{_WORD}(?:[ ._:/-]+(?:{_WORD}|\d{{1,4}}))*(?::\d{{1,5}})?/?"  # words, hosts, locales
     r"|[a-z][a-z0-9+.-]*://[^\s@?]*"  # addresses without a password
 )
-_KNOWN_START = re.compile(r"(?:sk|pk|rk)[-_]|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|eyJ")
+_KNOWN_START = r"(?:sk|pk|rk)[-_]|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|eyJ"
 # Tokens that services give out, by how they look: with a beginning that nothing else has, and long
 # enough that no name or class in honest text is taken for one.
-_TOKEN = re.compile(
+_TOKEN = (
     r"(?<![A-Za-z0-9])(?:"
     r"gh[opsur]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{40,255}|glpat-[A-Za-z0-9_-]{20,255}"
     r"|(?=sk-[A-Za-z_-]*[0-9])(?=sk-[a-z0-9_-]*[A-Z])sk-[A-Za-z0-9_-]{20,255}"
@@ -49,13 +51,12 @@ _TOKEN = re.compile(
     r"|eyJ[A-Za-z0-9_-]{10,4000}\.eyJ[A-Za-z0-9_-]{5,8000}\.[A-Za-z0-9_-]{10,4000}"
     r")|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{20,8000}?-----END [A-Z ]{0,30}KEY-----"
 )
+_SHORTEST_TOKEN = 20  # characters; most of what is stored is shorter, and need not be searched
 _TOKEN_MARK = f"{REDACTED}token]"
-_URL_PASSWORD = re.compile(
-    r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s:@]*:([^/\s]+)@"
-)
-_FIELD_PASSWORD = re.compile(r"(?i)\b(?:password|passwd|pwd)=(?:'([^']+)'|([^\s;&'\"]+))")
+_URL_PASSWORD = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/\s:@]*:([^/\s]+)@"
+_FIELD_PASSWORD = r"(?i)\b(?:password|passwd|pwd)=(?:'([^']+)'|([^\s;&'\"]+))"
 _GAP = r"\n?\[\.\.\. [0-9]+ (?:bytes not kept|characters cut) \.\.\.\]\n?"
-_LINE_BREAK = re.compile(r"\r?\n[ \t]*")
+_LINE_BREAK = r"\r?\n[ \t]*"
 
 
 class _Span(NamedTuple):
@@ -78,27 +79,42 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]]) -> None:
-        known = [(name, part) for name, value in secrets for part in _parts(name, value)]
+        self._secrets = tuple(secrets)
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        """Every form of every secret, with the name that is shown for it."""
+        known = [(name, part) for name, value in self._secrets for part in _parts(name, value)]
         names = {name: _shown(name, known) for name, _ in known}
         forms: dict[str, str] = {}
         for name, value in known:
             for form in _forms(value):
                 forms.setdefault(form, names[name])
-        self._text = _Matcher(forms)
-        self._raw = _Matcher({_as_bytes(f).decode("latin-1"): n for f, n in forms.items()})
+        return forms
+
+    @cached_property
+    def _text(self) -> _Matcher:
+        return _Matcher(self._forms)
+
+    @cached_property
+    def _raw(self) -> _Matcher:
+        return _Matcher({_as_bytes(f).decode("latin-1"): n for f, n in self._forms.items()})
 
     def text(self, text: str) -> str:
         """The text without secrets; unchanged when there are none in it."""
-        return _TOKEN.sub(_TOKEN_MARK, self._text.redact(text))
+        redacted = self._text.redact(text)
+        return (
+            redacted if len(redacted) < _SHORTEST_TOKEN else re.sub(_TOKEN, _TOKEN_MARK, redacted)
+        )
 
     def raw(self, data: bytes) -> bytes:
         """The same for bytes of any kind."""
         found = self._raw.redact(data.decode("latin-1"))
-        return _TOKEN.sub(_TOKEN_MARK, found).encode("latin-1")
+        return re.sub(_TOKEN, _TOKEN_MARK, found).encode("latin-1")
 
     def data(self, value: Any) -> Any:
         """The same for everything that is text in a structure, keys included; not our own words."""
-        if isinstance(value, StrEnum):
+        if value is None or isinstance(value, StrEnum | int):
             return value
         if isinstance(value, str):
             return self.text(value)
@@ -154,10 +170,10 @@ class _Matcher:
 
     def _broken(self, text: str) -> Iterator[_Span]:
         """Forms with line breaks in them: `base64` and `xxd` break lines where they like."""
-        breaks = list(_LINE_BREAK.finditer(text))
+        breaks = list(re.finditer(_LINE_BREAK, text))
         if not breaks:
             return
-        joined = _LINE_BREAK.sub("", text)
+        joined = re.sub(_LINE_BREAK, "", text)
         starts, removed, total = [], [], 0
         for found in breaks:
             starts.append(found.start() - total)
@@ -311,18 +327,18 @@ def secret_variables(
 
 def _says_secret(name: str) -> bool:
     upper = name.upper()
-    return _SECRET_NAME.search(upper) is not None and _OPEN_NAME.search(upper) is None
+    return re.search(_SECRET_NAME, upper) is not None and re.search(_OPEN_NAME, upper) is None
 
 
 def _is_ordinary(value: str) -> bool:
-    return _ORDINARY.fullmatch(value) is not None and _KNOWN_START.match(value) is None
+    return re.fullmatch(_ORDINARY, value) is not None and re.match(_KNOWN_START, value) is None
 
 
 def _passwords(value: str) -> Iterator[str]:
-    for match in _URL_PASSWORD.finditer(value):
+    for match in re.finditer(_URL_PASSWORD, value):
         yield match[1]
         yield unquote(match[1])
-    for match in _FIELD_PASSWORD.finditer(value):
+    for match in re.finditer(_FIELD_PASSWORD, value):
         yield match[1] or match[2]
 
 
@@ -331,7 +347,7 @@ def _looks_secret(value: str) -> bool:
     value = value.strip()
     if _is_ordinary(value) or len(value) < SHORTEST:
         return False
-    if _KNOWN_START.match(value) or value.startswith("-----BEGIN"):
+    if re.match(_KNOWN_START, value) or value.startswith("-----BEGIN"):
         return True
     mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
     return bool(mixed) and len(value) >= 16 and len(set(value)) >= 8 and not re.search(r"\s", value)

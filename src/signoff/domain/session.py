@@ -1,16 +1,17 @@
-"""The nouns of a session: what an agent claims, cites and calls, and how a session can end."""
+"""The nouns of a session and of a task: what an agent claims, cites and calls, what it leaves."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field, to_builtins
+
 from signoff.domain.digests import digest_bytes
-from signoff.domain.plan import Contract
+from signoff.domain.plan import Contract, Postcondition
 
 SESSION_PREFIX = "session-"
 DEEPEST_DELEGATION = 5
@@ -48,8 +49,7 @@ class ReferenceKind(StrEnum):
     SCRATCHPAD = "scratchpad"
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """One `kind:target` in an evidence text; a file also names the content it had."""
 
     kind: ReferenceKind
@@ -58,24 +58,22 @@ class Reference:
 
     def __str__(self) -> str:
         # Without a digest, an `@` of the name would be read as one.
-        plain = _PLAIN.fullmatch(self.target) and (self.digest or "@" not in self.target)
+        plain = re.fullmatch(_PLAIN, self.target) and (self.digest or "@" not in self.target)
         target = self.target if plain else json.dumps(self.target, ensure_ascii=False)
         return f"{self.kind}:{target}" + (f"@{self.digest}" if self.digest else "")
 
 
 _CLOSING = ".,;)]}>\"'"  # what ends a sentence or a bracket, and no target
-_PLAIN = re.compile(rf"[^\s`\"]*[^\s`{re.escape(_CLOSING)}]")
+_PLAIN = rf"[^\s`\"]*[^\s`{re.escape(_CLOSING)}]"
 _QUOTED = r'"(?:[^"\\\n]|\\.)*"'
-_REFERENCE = re.compile(
-    rf"(?<![\w/])`?(tool|file|contract|url|scratchpad):({_QUOTED}(?:@[^\s`]*)?|[^\s`]+)`?"
-)
-_IN_QUOTES = re.compile(rf"({_QUOTED})(@.*)?")
-_DIGEST = re.compile(r"(.*)@((?:sha256:)?[0-9a-fA-F]*)", re.DOTALL)
+_REFERENCE = rf"(?<![\w/])`?(tool|file|contract|url|scratchpad):({_QUOTED}(?:@[^\s`]*)?|[^\s`]+)`?"
+_IN_QUOTES = rf"({_QUOTED})(@.*)?"
+_DIGEST = r"(?s)(.*)@((?:sha256:)?[0-9a-fA-F]*)"
 
 
 def references_in(evidence: str) -> tuple[Reference, ...]:
     """Every reference an evidence text makes, each once, in its order."""
-    found = (_reference(m[1], m[2]) for m in _REFERENCE.finditer(evidence))
+    found = (_reference(m[1], m[2]) for m in re.finditer(_REFERENCE, evidence))
     return tuple(dict.fromkeys(found))
 
 
@@ -84,7 +82,7 @@ def _reference(kind: str, target: str) -> Reference:
     inside = _in_quotes(target)
     target, rest = (target.rstrip(_CLOSING), "") if inside is None else inside
     cited = rest if inside is not None else target
-    if kind == ReferenceKind.FILE and (named := _DIGEST.fullmatch(cited)):
+    if kind == ReferenceKind.FILE and (named := re.fullmatch(_DIGEST, cited)):
         name = target if inside is not None else named[1]
         return Reference(ReferenceKind.FILE, name, named[2].removeprefix("sha256:").lower())
     return Reference(ReferenceKind(kind), target)
@@ -92,15 +90,14 @@ def _reference(kind: str, target: str) -> Reference:
 
 def _in_quotes(target: str) -> tuple[str, str] | None:
     """What stands in the quotes, and what follows them; None where there are none."""
-    found = _IN_QUOTES.fullmatch(target)
+    found = re.fullmatch(_IN_QUOTES, target)
     try:
         return (json.loads(found[1]), (found[2] or "").rstrip(_CLOSING)) if found else None
     except ValueError:
         return None
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One call of a tool as the harness saw it; digests are sha256 of whole files.
 
     `reads` and `writes` name the files the result rests on, with their content when the call
@@ -138,11 +135,10 @@ class ToolCall:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return {**asdict(self), "delegated": self.hands_on}
+        return {**to_builtins(self), "delegated": self.hands_on}
 
 
-@dataclass(frozen=True)
-class Basis:
+class Basis(Struct, frozen=True):
     """What a piece of accepted evidence rests on: it is stale when any of it is not so any more."""
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -161,11 +157,11 @@ class Basis:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return asdict(self)
+        data: dict[str, Any] = to_builtins(self)
+        return data
 
 
-@dataclass(frozen=True)
-class Precondition:
+class Precondition(Struct, frozen=True):
     """What must hold before a step begins: an earlier step, or the command of a contract."""
 
     text: str
@@ -178,8 +174,7 @@ class Precondition:
         return Contract(self.command) if self.command else None
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """What a step of an agent's plan says beside its task."""
 
     touches: tuple[str, ...] = ()
@@ -188,7 +183,8 @@ class Declared:
 
     def to_data(self) -> dict[str, Any]:
         """The stored form."""
-        return asdict(self)
+        data: dict[str, Any] = to_builtins(self)
+        return data
 
 
 class SessionStanding(StrEnum):
@@ -232,3 +228,58 @@ def shown_list(names: Iterable[str], most: int = 20) -> str:
     every = list(names)
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(f"`{name}`" for name in every[:most]) + more
+
+
+ROUND_BUDGET = 3  # contents on which a task's checks may fail before a person is needed
+MOST_PARTS = 200  # files and items of one derived plan
+TASK_PREFIX = "task:"
+
+
+class Artifact(Struct, frozen=True):
+    """A file or folder that the task must leave behind; `path` is relative to the workspace."""
+
+    path: str
+    directory: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}/" if self.directory else self.path
+
+    @classmethod
+    def of(cls, written: str) -> Artifact:
+        """What `str` gave."""
+        return cls(written.rstrip("/"), written.endswith("/"))
+
+
+class ProjectCheck(Struct, frozen=True, array_like=True):
+    """A command that the project documented when the work began.
+
+    Without `kinds` it is about files that no other check is about. One that does not prove has to
+    hold, but is nothing to rely on by itself.
+    """
+
+    command: str
+    kinds: frozenset[str] = frozenset()
+    proves: bool = True
+
+
+class TaskBasis(Struct, frozen=True):
+    """What a derived plan rests on; stored beside it, so that a resumed session knows it."""
+
+    said: tuple[str, ...] = ()  # digests of words that were looked at: what they plan is planned
+    asked: tuple[str, ...] = ()  # the steps that a person's words ask for
+    project: tuple[ProjectCheck, ...] = ()  # what the project documented when the work began
+    due: tuple[str, ...] = ()  # commands of the project that were ever due
+
+    def to_data(self) -> dict[str, Any]:
+        """The stored form."""
+        data: dict[str, Any] = to_builtins(self, order="deterministic")
+        return data
+
+
+class AskedCondition(Postcondition, frozen=True):
+    """A part of the task's derived plan that stays due beside a plan which the agent wrote."""
+
+    @property
+    def id(self) -> str:
+        """The subject under which its verdicts stand in the ledger."""
+        return f"{TASK_PREFIX}{self.number}"

@@ -1,11 +1,13 @@
-"""The content of a workspace at one moment, as digests and a manifest."""
+"""The content of a workspace at one moment, and which files accepted steps answer for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class FileKind(StrEnum):
@@ -26,8 +28,7 @@ class FileState(NamedTuple):
     sha256: str
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """`digest` covers the source files; `environment` the by-products, cheaply."""
 
     digest: str
@@ -43,8 +44,7 @@ class ChangeKind(StrEnum):
     MODIFIED = "modified"
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One path that differs."""
 
     path: str
@@ -52,3 +52,17 @@ class Change:
 
 
 Manifest = Mapping[str, FileState]
+
+
+class Product(Struct, frozen=True):
+    """Whose file it is, and the content in which it lies as it was accepted."""
+
+    step: str
+    snapshot: str
+    fingerprint: str
+    relied_on: bool = False  # by an accepted check, or because a plan declares it
+
+
+Products = Mapping[str, Product]  # by path
+
+NO_PRODUCTS: Products = MappingProxyType({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime
 
 _KEEP = frozenset("\n\t")
 _INVISIBLE = frozenset(
@@ -58,3 +59,11 @@ def _visible(char: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def moment(seconds: float) -> str:
+    """A time as people read it, in the time zone that ledgers are in."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "an impossible time"

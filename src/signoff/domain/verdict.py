@@ -1,13 +1,216 @@
-"""A verdict: what judging a contract on one snapshot said."""
+"""A verdict: what judging a contract on one snapshot said, what was seen, how many tests ran."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
+
+from signoff.domain.digests import ByMeaning
 from signoff.domain.plan import JudgeIn
+
+
+class Ending(StrEnum):
+    """How a process came to its end; only EXITED carries a verdict of the command itself."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIMED_OUT = "timed-out"
+    NOT_EXECUTABLE = "not-executable"
+    NOT_FOUND = "not-found"
+    CANCELLED = "cancelled"
+    NOT_STARTED = "not-started"
+    OUTPUT_LIMIT = "output-limit"
+    OVER_BUDGET = "over-budget"  # the plan's budget was used up while it worked
+
+
+class Output(Struct, frozen=True):
+    """One stream: all of it counted and hashed, its head and tail kept."""
+
+    size: int
+    sha256: str
+    head: bytes
+    tail: bytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether head and tail together are the whole stream."""
+        return self.size == len(self.head) + len(self.tail)
+
+    @property
+    def kept(self) -> bytes:
+        """Head and tail, with a line that says how much lies between."""
+        if self.complete:
+            return self.head + self.tail
+        gap = self.size - len(self.head) - len(self.tail)
+        return self.head + f"\n[... {gap} bytes not kept ...]\n".encode() + self.tail
+
+
+class Observation(Struct, frozen=True):
+    """One finished process and everything it started, all dead by now."""
+
+    ending: Ending
+    exit_code: int | None
+    signal: int | None
+    duration_s: float
+    stdout: Output
+    stderr: Output
+    leftovers_killed: int = 0
+    detail: str = ""
+    stdout_matches: tuple[bool, ...] = ()
+    stderr_matches: tuple[bool, ...] = ()
+    denied_hosts: tuple[str, ...] = ()  # asked for, and not among those it may reach
+    denied: tuple[str, ...] = ()  # families of sockets that the sandbox was seen to refuse
+
+    def describe(self) -> str:
+        """The ending in a few words."""
+        if self.ending is Ending.EXITED:
+            return f"exit code {self.exit_code}"
+        if self.ending is Ending.SIGNALLED:
+            return f"killed by signal {self.signal}"
+        text = self.ending.replace("-", " ")
+        return f"{text}: {self.detail}" if self.detail else text
+
+
+MOST_NAMED = 20_000
+MOST_CHARACTERS = 1_000_000
+_GROUP = r"(?s)(.*(?:::|[./>›])\s*)?(.*)"
+
+
+class TestOutcome(StrEnum):
+    """How one test ended; of several endings of one test the last in this list counts."""
+
+    __test__ = False
+
+    PASSED = "passed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+    @property
+    def ran(self) -> bool:
+        """Whether the test came to an answer."""
+        return self is not TestOutcome.SKIPPED
+
+
+Names = Mapping[str, TestOutcome]
+_WORST = list(TestOutcome)
+
+
+def named(told: Iterable[tuple[str, TestOutcome]]) -> dict[str, TestOutcome]:
+    """The tests by their ids; the worst of several outcomes of one id counts."""
+    found: dict[str, TestOutcome] = {}
+    for test, outcome in told:
+        found[test] = max(found.get(test, outcome), outcome, key=_WORST.index)
+    return found
+
+
+class TestCounts(ByMeaning, frozen=True):
+    """What a runner's report says; `source` names the report or the runner it came from.
+
+    An error counts as failed, an expected failure as skipped: neither is a test that passed.
+    """
+
+    __test__ = False  # not a test case, whatever pytest thinks of the name
+    beside = frozenset({"endings", "names"})
+
+    source: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    deselected: int = 0
+    errors: int = 0  # of the failed: no test of their own (a file not collected, a subtest)
+    cut_short: str = ""  # why the run did not reach every test
+    files: int = 0  # that a linter or type checker says it looked at
+    untold: str = ""  # a runner was reached and did not say how many tests: what would help
+    endings: int = 1  # of runners; 0 where no tests were counted
+    # Ids of tests, apart for reports and for what was printed: the two name a test differently.
+    names: Mapping[str, Names] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> bool:
+        """Whether there is a number of tests or of files to hold later runs to."""
+        return bool(self.endings or self.files)
+
+    @property
+    def executed(self) -> int:
+        """Tests that ran to an answer."""
+        return self.passed + self.failed
+
+    @property
+    def least_executed(self) -> int:
+        """Tests that certainly ran: errors may stand beside the outcome of the same test."""
+        return self.executed - self.errors
+
+    @property
+    def collected(self) -> int:
+        """Every test the runner found, run or not."""
+        return self.passed + self.failed + self.skipped + self.deselected
+
+    def names_all(self, where: str) -> bool:
+        """Whether every test that ran is named there; with a name too many, none is believed."""
+        told = list(self.names.get(where, {}).values())
+        passed, failed = told.count(TestOutcome.PASSED), told.count(TestOutcome.FAILED)
+        return passed == self.passed and self.failed - self.errors <= failed <= self.failed
+
+    def __add__(self, other: TestCounts) -> TestCounts:
+        """Two reports of one contract, taken together."""
+        sources = dict.fromkeys((*self.source.split(" + "), *other.source.split(" + ")))
+        numbers = ("passed", "failed", "skipped", "deselected", "errors", "files", "endings")
+        names = {
+            where: named((*self.names.get(where, {}).items(), *other.names.get(where, {}).items()))
+            for where in self.names.keys() | other.names.keys()
+        }
+        return TestCounts(
+            " + ".join(sources),
+            cut_short=self.cut_short or other.cut_short,
+            untold=self.untold or other.untold,
+            names=names,
+            **{name: getattr(self, name) + getattr(other, name) for name in numbers},
+        )
+
+    def to_data(self, *, with_names: bool = True) -> dict[str, Any]:
+        """The stored form; names only where somebody will be held to them, and not too many."""
+        first = ("source", "passed", "failed", "skipped", "deselected")
+        data = {name: getattr(self, name) for name in first}
+        more = {name: getattr(self, name) for name in ("errors", "cut_short", "files", "untold")}
+        data |= {name: value for name, value in more.items() if value}
+        data |= {"endings": self.endings} if self.endings != 1 else {}
+        kept = {where: _grouped(tests) for where, tests in self.names.items() if _fits(tests)}
+        return data | ({"names": kept} if with_names and kept else {})
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any] | None) -> TestCounts | None:
+        """The stored form read back; None when nothing was counted."""
+        if data is None:
+            return None
+        names = {where: _ungrouped(kept) for where, kept in data.get("names", {}).items()}
+        return cls(**{**data, "names": names})
+
+
+def _fits(tests: Names) -> bool:
+    return 0 < len(tests) <= MOST_NAMED and sum(map(len, tests)) <= MOST_CHARACTERS
+
+
+def _grouped(tests: Names) -> dict[str, dict[str, list[str]]]:
+    """Outcome → what ids begin with → how they go on: files and classes are stored once."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for test, outcome in tests.items():
+        match = re.fullmatch(_GROUP, test)
+        head, rest = (match[1] or "", match[2]) if match else ("", test)
+        found.setdefault(str(outcome), {}).setdefault(head, []).append(rest)
+    return found
+
+
+def _ungrouped(kept: Mapping[str, Mapping[str, list[str]]]) -> Names:
+    return {
+        head + rest: TestOutcome(outcome)
+        for outcome, groups in kept.items()
+        for head, rests in groups.items()
+        for rest in rests
+    }
 
 
 class Result(StrEnum):
@@ -38,6 +241,7 @@ class Reason(StrEnum):
     FLAKY = "flaky"  # the same key was judged twice with different answers
     INFLUENCED = "influenced"  # it holds only with files changed that steer the check
     OUTSIDE = "outside-touches"  # a file changed that the plan does not let anybody change
+    OBSTACLE = "obstacle"  # the machine or the sandbox kept the check from working
 
 
 class FailureClass(StrEnum):
@@ -48,6 +252,7 @@ class FailureClass(StrEnum):
     INFRASTRUCTURE = "infrastructure"  # the harness could not judge: it judges again
     FLAKY = "flaky"  # the contract contradicts itself: nobody's retry helps
     INFLUENCED = "influenced"  # a person says whether the plan lacks a line: no attempt is spent
+    OBSTACLE = "obstacle"  # nobody's: judged once more, then a person mends it or writes the line
 
 
 _FAILURE_OF = {
@@ -58,6 +263,7 @@ _FAILURE_OF = {
     Reason.FLAKY: FailureClass.FLAKY,
     Reason.INFLUENCED: FailureClass.INFLUENCED,
     Reason.OUTSIDE: FailureClass.INFLUENCED,
+    Reason.OBSTACLE: FailureClass.OBSTACLE,
 }
 
 
@@ -103,8 +309,7 @@ def weakest(isolations: Iterable[Isolation]) -> Isolation:
     return min(isolations, key=order.index, default=Isolation.NONE)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Bound to one contract, one snapshot and one evidence key."""
 
     subject: str
@@ -135,6 +340,8 @@ class Verdict:
     influences: tuple[str, ...] = ()  # changed files that steer the check and did not decide
     unwatched: str = ""  # why it cannot be told what the check read
     read: str = ""  # before anybody worked: what the check read, by the digest of a blob
+    outgrew_room: bool = False  # before anybody worked: only in the workspace did it work
+    wrote: tuple[str, ...] = ()  # before anybody worked: protected paths that the check itself made
 
     @property
     def kept(self) -> bool:

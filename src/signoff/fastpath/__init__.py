@@ -13,6 +13,7 @@ from signoff.errors import Exit
 from signoff.fastpath.answers import (
     SCHEMA_VERSION,
     failure_text,
+    list_names,
     list_plans,
     resolve,
     show_failure,
@@ -27,6 +28,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "answer_at_once",
     "failure_text",
+    "list_names",
     "list_plans",
     "resolve",
     "session_start",
@@ -47,6 +49,8 @@ def answer_at_once(arguments: list[str]) -> int | None:
             return _to_a_reader(lambda: list_plans(as_json))
         case ["list-plans", "--staged"]:
             return _to_a_reader(lambda: list_plans(as_json, staged=True))
+        case ["list-plans", "--names"]:
+            return _to_a_reader(list_names)
         case ["session-start"]:
             return _to_a_reader(lambda: session_start(as_json))
     return None

@@ -17,9 +17,14 @@ from signoff.errors import (
     UsageError,
     VaultClash,
 )
-from signoff.storage.active import read_binding, resolve_active_plan
+from signoff.storage.active import (
+    STAGED_FOLDER,
+    VaultPlace,
+    find_vault,
+    read_binding,
+    resolve_active_plan,
+)
 from signoff.storage.glance import open_glance
-from signoff.storage.location import STAGED_FOLDER, VaultPlace, find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False
@@ -33,6 +38,7 @@ SCHEMA_VERSION = 1
 LONGEST_WORD = 200
 UNKNOWN_TO_THE_LEDGER = "draft"
 CANNOT_TELL = "unknown"
+_NEEDS_NO_QUOTES = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 
 
 def resolve(plan: str | None, as_json: bool = False) -> int:
@@ -94,6 +100,18 @@ def list_plans(as_json: bool = False, staged: bool = False) -> int:
     return Exit.YES
 
 
+def list_names() -> int:
+    """`list-plans --names`: for a shell that completes them, so none that it had to quote."""
+    try:
+        files = vault_files(find_vault(os.getcwd(), os.environ).at)
+    except (SignoffError, OSError) as error:
+        return show_failure(as_our_own(error), False)
+    for name in sorted(filter(None, map(name_of_file, files))):
+        if not set(name) - _NEEDS_NO_QUOTES:
+            sys.stdout.write(f"{name}\n")
+    return Exit.YES
+
+
 def _list_staged(folder: str, names: list[str], as_json: bool) -> int:
     if as_json:
         plans = [{"name": n, "path": os.path.join(folder, plan_file(n))} for n in names]
@@ -130,7 +148,7 @@ def read_ledger(place: VaultPlace) -> Recorded:
     standings, binding, known, troubles = None, None, True, []
     try:
         with open_glance(os.environ) as ledger:
-            standings = ledger.standings_of(place)
+            standings = ledger.standings_of(place.main, place.at)
     except (SignoffError, OSError) as error:
         troubles.append(as_our_own(error))
     try:

@@ -13,16 +13,16 @@ from signoff.domain.names import copied_from, name_of_file, plan_file, shown_nam
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, Exit, SignoffError
 from signoff.fastpath.answers import put_json, read_ledger, status_of, vault_files
+from signoff.storage.active import find_vault
 from signoff.storage.glance import open_glance
-from signoff.storage.location import find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` and `pathlib` takes longer than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from signoff.storage.active import VaultPlace
     from signoff.storage.glance import NotedStanding, Question
-    from signoff.storage.location import VaultPlace
 
 # For a project with the unnamed plan only; a hook may compare it byte by byte.
 SOLO = (
@@ -76,7 +76,7 @@ def session_start(as_json: bool = False) -> int:
                 "bound": None if session.dangling else session.bound,
                 "dangling": session.dangling,
                 "binding_known": session.binding_known,
-                "next_step": session.next_step,
+                "next_step": session.next_step or None,
                 "plans": [shown_name(name) for name in session.names],
                 "conflicts": session.copies,
                 "questions": [question.id for question in session.questions],
@@ -106,7 +106,7 @@ def look_around() -> Session:
         session.troubles += map(_trouble, troubles)
         if session.standings is not None:
             with open_glance(os.environ) as ledger:
-                session.questions = ledger.questions_of(place)
+                session.questions = ledger.questions_of(place.main, place.at)
         session.next_step = _next_step(session, place)
     except Exception as error:
         # A session must begin, whatever is broken here; the line says what is.

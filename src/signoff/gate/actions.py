@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec import Struct
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.plan import Contract, Cost, Effects, RedFirst, Step, Then
+from signoff.domain.globs import intersect
+from signoff.domain.plan import (
+    Contract,
+    Cost,
+    Effects,
+    JudgeIn,
+    Postcondition,
+    RedFirst,
+    Step,
+    Then,
+)
 from signoff.domain.verdict import FailureClass, Phase
-from signoff.gate.record import Record
+from signoff.gate.record import MOST_TURNED_BACK, Record
 from signoff.gate.state import State
 from signoff.settings.loading import Policy
+from signoff.settings.roles import HUMAN_ROLE
 
 
-@dataclass(frozen=True)
-class Abandon:
+class Abandon(Struct, frozen=True):
     """The driver died during this attempt: clear up after it, then go on."""
 
     step: Step
     attempt: int
 
 
-@dataclass(frozen=True)
-class ReadList:
+class ReadList(Struct, frozen=True):
     """Read the list of a `for_each` step: a first look as the run begins, then to expand it."""
 
     step: Step
     first_look: bool
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Struct, frozen=True):
     """Run a contract before anybody works, to know how many tests it ran on honest ground."""
 
     subject: str
 
 
-@dataclass(frozen=True)
-class JudgeStep:
+class JudgeStep(Struct, frozen=True):
     """Judge the step's contract now."""
 
     step: Step
@@ -44,56 +53,62 @@ class JudgeStep:
     attempt: int | None
 
 
-@dataclass(frozen=True)
-class Carry:
+class Land(Struct, frozen=True):
+    """Put what these steps made in their lanes onto the workspace's content."""
+
+    steps: tuple[Step, ...]
+
+
+class Carry(Struct, frozen=True):
     """Accept a step that an earlier run of the plan finished and that still holds."""
 
     step: Step
 
 
-@dataclass(frozen=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True):
     """Give the step to its role."""
 
     step: Step
     attempt: int
 
 
-@dataclass(frozen=True)
-class Escalate:
+class Escalate(Struct, frozen=True):
     """Ask a person about this step."""
 
     step: Step
     cause: Cause
 
 
-@dataclass(frozen=True)
-class Fail:
+class EscalateObstacle(Struct, frozen=True):
+    """Ask a person about what kept a check from working before anybody worked."""
+
+    subject: str
+
+
+class Fail(Struct, frozen=True):
     """The policy says abort."""
 
     step: Step
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Nothing can go on before a person answers."""
 
     questions: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Sweep(Struct, frozen=True):
     """Every step is settled: judge what is stale on the final content, then the postconditions."""
 
 
-@dataclass(frozen=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The run is over."""
 
     outcome: Outcome
 
 
 REJUDGINGS = 2  # when the harness could not judge, before it asks a person
+MOST_OBSTACLES = 2  # in a row that nobody saw before the work began
 TAMPERING_RETRIES = 1  # files are put back once; who changes them again is not asked a third time
 # Whatever `on_fail` says.
 _FOR_A_PERSON = frozenset({Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED})
@@ -103,9 +118,11 @@ Action = (
     | ReadList
     | Count
     | JudgeStep
+    | Land
     | Carry
     | Dispatch
     | Escalate
+    | EscalateObstacle
     | Fail
     | Wait
     | Sweep
@@ -113,7 +130,18 @@ Action = (
 )
 
 
-def next_action(state: State, policy: Policy) -> Action:
+class Underway(Struct, frozen=True):
+    """What goes on beside the workspace while the next action is chosen."""
+
+    busy: frozenset[str] = frozenset()  # subjects that are worked on or judged already
+    looked_at: frozenset[str] = frozenset()  # steps that are judged as they were before any work
+    full: bool = False  # nobody else can be set to work
+
+
+NOTHING = Underway()
+
+
+def next_action(state: State, policy: Policy, underway: Underway = NOTHING) -> Action:
     """The one next thing to do in this run."""
     if state.outcome is not None:
         return Finish(state.outcome)
@@ -127,31 +155,50 @@ def next_action(state: State, policy: Policy) -> Action:
     if state.unlisted:
         return ReadList(state.schedule.step(state.unlisted[0]), first_look=True)
     if state.uncounted:
-        return Count(state.uncounted[0])
-    return _first_step_action(state, policy)
+        uncounted = (subject for subject in state.uncounted if subject not in underway.busy)
+        subject = next(uncounted, None)
+        return Wait(()) if subject is None else Count(subject)
+    # Whoever is paid now could not be judged later.
+    unmended = [s for s in state.obstacles if not state.record(s).waived]
+    if unmended:
+        unasked = (s for s in unmended if state.record(s).question is None)
+        subject = next(unasked, None)
+        return Wait(tuple(state.questions)) if subject is None else EscalateObstacle(subject)
+    return _first_step_action(state, policy, underway)
 
 
-def _first_step_action(state: State, policy: Policy) -> Action:
-    steps = state.schedule.steps
-    blocked = False
-    for step in steps[state.settle_cursor() :]:
+def open_steps(state: State, busy: Collection[str] = ()) -> Iterator[Step]:
+    """Steps for which something can be done now, in the plan's order."""
+    for step in state.schedule.steps[state.settle_cursor() :]:
         record = state.record(step.id)
-        if record.settled:
+        if record.settled or record.question is not None or step.id in busy:
             continue
-        if record.question is not None or not _needs_settled(state, step):
-            blocked = True
-            continue
-        return _action_for(step, record, state, policy)
-    if blocked or state.questions:
+        if all(state.record(needed).settled for needed in state.schedule.needed(step)):
+            yield step
+
+
+def _first_step_action(state: State, policy: Policy, underway: Underway) -> Action:
+    """Whoever can be set to work is; then what waits in lanes lands, all of it together."""
+    landing: list[Step] = []
+    for step in open_steps(state, underway.busy):
+        record, looked_at = state.record(step.id), step.id in underway.looked_at
+        action = _action_for(step, record, state, policy, looked_at=looked_at)
+        if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and looked_at:
+            continue  # first what it was before the work
+        if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and record.base:
+            landing.append(step)
+        elif not (underway.full and isinstance(action, Dispatch) and step.target != HUMAN_ROLE):
+            return action
+    if landing:
+        return Land(tuple(landing))
+    if state.questions or state.settle_cursor() < len(state.schedule.steps):
         return Wait(tuple(state.questions))
     return Sweep()
 
 
-def _needs_settled(state: State, step: Step) -> bool:
-    return all(state.record(need).settled for need in state.schedule.needed(step))
-
-
-def _action_for(step: Step, record: Record, state: State, policy: Policy) -> Action:
+def _action_for(
+    step: Step, record: Record, state: State, policy: Policy, *, looked_at: bool = False
+) -> Action:
     if record.in_flight is not None:
         return Abandon(step, record.in_flight)
     if step.for_each is not None:
@@ -160,9 +207,11 @@ def _action_for(step: Step, record: Record, state: State, policy: Policy) -> Act
         return Escalate(step, Cause.HANDOFF)
     if record.unjudgeable > REJUDGINGS:
         return Escalate(step, Cause.INFRASTRUCTURE)
+    if record.obstacles >= MOST_OBSTACLES:
+        return Escalate(step, Cause.OBSTACLE)
     if record.unjudged is not None:
         return JudgeStep(step, Phase.ATTEMPT, record.unjudged or None)
-    if record.attempts == 0 and not record.accepted:
+    if record.attempts == 0 and not record.accepted and not looked_at:
         before = _action_before_first_attempt(step, record, state, policy)
         if before is not None:
             return before
@@ -211,6 +260,8 @@ def _action_before_first_attempt(
     if record.before is not None and record.before.failure is FailureClass.INFRASTRUCTURE:
         # An attempt costs money; what cannot be judged now could not be judged after it.
         return Escalate(step, Cause.INFRASTRUCTURE)
+    if record.before is not None and record.before.failure is FailureClass.OBSTACLE:
+        return Escalate(step, Cause.OBSTACLE)
     held = record.before is not None and record.before.kept
     if known and held and record.held_before is not False:
         return Carry(step)
@@ -219,6 +270,41 @@ def _action_before_first_attempt(
     if required and record.never_red and not record.held_before_accepted:
         return Escalate(step, Cause.HELD_BEFORE)
     return None
+
+
+def works_while_looked_at(step: Step, state: State, policy: Policy) -> bool:
+    """Whether nobody has to wait for what the step's check says before the work.
+
+    Not where that decides something: whether it is worked on at all.
+    """
+    contract = step.contract
+    required = policy.require_red_first or (contract and contract.red_first is RedFirst.REQUIRED)
+    return not required and step.digest not in state.history and judged_beside(step, state)
+
+
+def judged_beside(subject: Step | Postcondition, state: State) -> bool:
+    """Whether the check can be run beside the workspace: it needs nothing of the place itself.
+
+    What is judged once is judged where it stays, and what reaches outside exists only once.
+    """
+    contract = state.judged_as(subject)
+    in_place = contract is None or contract.judge_in is JudgeIn.WORKSPACE
+    return not in_place and contract is not None and not contract.judged_once
+
+
+def may_take_a_lane(step: Step, state: State) -> bool:
+    """Whether the step can be worked on beside the workspace."""
+    in_vain = state.record(step.id).turned_back >= MOST_TURNED_BACK
+    return judged_beside(step, state) and step.target != HUMAN_ROLE and not in_vain
+
+
+def keep_apart(one: Step, other: Step) -> bool:
+    """Whether both say what they change, and it can be the same files."""
+    return any(
+        intersect(mine, theirs)
+        for mine in (*one.touches, *one.produces)
+        for theirs in (*other.touches, *other.produces)
+    )
 
 
 def shortfall(state: State, step: Step) -> str | None:
@@ -242,6 +328,29 @@ def shortfall(state: State, step: Step) -> str | None:
                 f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
             )
     return None
+
+
+def cost_left(state: State) -> tuple[int | None, float | None]:
+    """Tokens and dollars that the run may still use; None without a limit."""
+    budget, spent, grants = state.schedule.plan.budget, state.spent, state.budget_grants
+    return (
+        None if budget.tokens is None else max(0, budget.tokens * grants - spent.tokens),
+        None if budget.usd is None else max(0.0, budget.usd * grants - spent.usd),
+    )
+
+
+def share_of_budget(
+    state: State, granted: Iterable[tuple[int | None, float | None]], among: int
+) -> tuple[int | None, float | None]:
+    """What one of so many may use of what is left, apart from what others were granted."""
+    tokens, usd = cost_left(state)
+    for given_tokens, given_usd in granted:
+        tokens = None if tokens is None else tokens - (given_tokens or 0)
+        usd = None if usd is None else usd - (given_usd or 0.0)
+    return (
+        None if tokens is None else max(0, tokens) // among,
+        None if usd is None else max(0.0, usd) / among,
+    )
 
 
 def wall_left_s(state: State) -> float | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
+
+from msgspec import Struct
 
 from signoff.domain.names import UNNAMED_PLAN, plan_slug, shown_name
 
@@ -102,8 +103,7 @@ def _between_rings(graph: Graph) -> set[str]:
     return stuck - set(in_order(needed_by, lambda _: 0))
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A plan that was signed off on its own branch; `diff_size` is its changed lines."""
 
     name: str
@@ -111,16 +111,14 @@ class Finished:
     diff_size: int = 0
 
 
-@dataclass(frozen=True)
-class HeldBack:
+class HeldBack(Struct, frozen=True):
     """A finished plan that cannot be merged yet, and the plans that must be merged before it."""
 
     name: str
     needs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MergeOrder:
+class MergeOrder(Struct, frozen=True):
     """Every finished plan that is not merged: in the order, held back, or on a cycle.
 
     A cycle is named in full, each plan in front of one that it needs: `a`, `b`, `a`.

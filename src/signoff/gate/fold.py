@@ -6,8 +6,9 @@ What drivers and agents do is in `fold_run` and `fold_session`; here is what peo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from signoff.domain import facts
 from signoff.domain.escalation import Cause, Choice
@@ -42,6 +43,7 @@ _LOOK_AGAIN = frozenset(
         Cause.AGENT_ANSWER,
         Cause.INFRASTRUCTURE,
         Cause.INFLUENCED,
+        Cause.OBSTACLE,
     }
 )
 
@@ -54,7 +56,10 @@ def _question_opened(state: State, entry: Entry, fact: facts.QuestionOpened) -> 
     state.questions_asked += 1
     # In a session the claim that raised the question names it: a rewrite may move the step.
     if entry.step is not None and state.driven:
-        state.record(entry.step).question = fact.id
+        record = state.record(entry.step)
+        record.question = fact.id
+        record.parks += fact.until is not None
+        record.parked_s += fact.parked_s
 
 
 def _question_answered(state: State, entry: Entry, fact: facts.QuestionAnswered) -> None:
@@ -66,7 +71,10 @@ def _question_answered(state: State, entry: Entry, fact: facts.QuestionAnswered)
         return
     del state.questions[fact.id]
     if fact.withdrawn:
-        return  # nobody answered: it had become pointless
+        # Nobody answered: it had become pointless, or the time had come that it waited for.
+        if asked.until is not None and asked.subject is not None:
+            state.record(asked.subject).question = None
+        return
     state.aborted |= fact.choice is Choice.ABORT
     if state.driven:
         _answered_in_run(state, asked, fact)
@@ -140,10 +148,14 @@ def _go_on(state: State, asked: facts.QuestionOpened, record: Record | None, not
         said = record.answer_reason if asked.cause is Cause.AGENT_ANSWER else ""
         record.advice = (*record.advice, (said, note))
     record.forgive()
-    if asked.cause in _LOOK_AGAIN and record.attempts:
+    if asked.cause is Cause.OBSTACLE and asked.subject in state.obstacles:
+        del state.obstacles[asked.subject]
+        state.uncounted.append(asked.subject)
+        record.before = record.held_before = None
+    elif asked.cause in _LOOK_AGAIN and record.attempts:
         # The person may have repaired it: judge before an agent could overwrite that.
         record.unjudged, record.looking_again = record.attempts, True
-    elif asked.cause is Cause.INFRASTRUCTURE:
+    elif asked.cause in (Cause.INFRASTRUCTURE, Cause.OBSTACLE):
         record.before = record.held_before = None
     elif asked.cause is Cause.HANDOFF:
         record.handoff = ()
@@ -166,6 +178,8 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.ATTEMPT_STARTED: (facts.AttemptStarted, fold_run.attempt_started),
     Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
     Kind.VERDICT: (Judged, fold_run.verdict),
+    Kind.STEP_LANDED: (facts.StepLanded, fold_run.step_landed),
+    Kind.STEP_TURNED_BACK: (facts.StepTurnedBack, fold_run.step_turned_back),
     Kind.STEP_DONE: (facts.StepAccepted, fold_run.step_done),
     Kind.STEP_FAILED: (facts.StepFailed, fold_run.step_failed),
     Kind.STEP_REOPENED: (facts.StepReopened, fold_run.step_reopened),

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
-from signoff.domain.counts import TestCounts
-from signoff.domain.facts import (
-    AttemptFinished,
-    AttemptStarted,
-    ListRead,
-    PlanAmended,
-    PlanEdited,
-    RunFinished,
-    RunStarted,
-    StepAccepted,
-    StepCleared,
-    StepFailed,
-    StepReopened,
-)
+from signoff.domain import facts
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost
-from signoff.domain.product import Product
-from signoff.domain.verdict import Phase
-from signoff.gate.record import Judged, Record, Worked
+from signoff.domain.snapshot import Product
+from signoff.domain.verdict import Ending, Phase, Reason, TestCounts
+from signoff.gate.record import MOST_TURNED_BACK, Judged, Record, Worked
 from signoff.gate.state import State
+
+_NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTABLE})
 
 
 def apply_other_run(state: State, entry: Entry) -> None:
@@ -37,18 +26,33 @@ def apply_other_run(state: State, entry: Entry) -> None:
     elif entry.kind is Kind.PLAN_APPROVED:
         state.baselines.clear()
         state.read_sets.clear()
+        state.outgrew_room.clear()
+        state.wrote.clear()
+        state.tried.clear()
     elif entry.kind is Kind.VERDICT and data.get("phase") in (Phase.BASELINE, Phase.BEFORE):
         counts = TestCounts.from_data(data.get("counts"))
         of_step = data.get("subject") == entry.step and not data.get("provisional")
         known = state.baselines.get(entry.step or "")
         if counts is not None and of_step and not (known and known.counted):
             state.baselines[entry.step or ""] = counts
+        if of_step:
+            wrote = tuple(data.get("wrote", ()))
+            state.tried.add(entry.step or "")
+            _seen_first(state, entry.step or "", bool(data.get("outgrew_room")), wrote)
         if of_step and data.get("read"):
             kept = state.read_sets.get(entry.step or "", ())
             state.read_sets[entry.step or ""] = (*kept, data["read"])
 
 
-def run_started(state: State, entry: Entry, fact: RunStarted) -> None:
+def _seen_first(state: State, subject: str, outgrew_room: bool, wrote: tuple[str, ...]) -> None:
+    """How a check works here, as it was seen before anybody worked."""
+    if outgrew_room:
+        state.outgrew_room.add(subject)
+    if wrote:
+        state.wrote[subject] = tuple(dict.fromkeys((*state.wrote.get(subject, ()), *wrote)))
+
+
+def run_started(state: State, entry: Entry, fact: facts.RunStarted) -> None:
     """The run says whose tests are counted before anybody works, unless they were before."""
     run_resumed(state, entry, fact)
     state.counted = frozenset(fact.counted)
@@ -57,25 +61,26 @@ def run_started(state: State, entry: Entry, fact: RunStarted) -> None:
         state.record(subject).baseline = counts
     for subject, read in state.read_sets.items():
         state.record(subject).read_sets = read
-    state.uncounted = sorted(state.counted - lists - state.baselines.keys())
+    tried = frozenset(fact.tried) - state.tried
+    state.uncounted = sorted((state.counted | tried) - lists - state.baselines.keys())
 
 
-def run_resumed(state: State, _entry: Entry, fact: RunStarted) -> None:
+def run_resumed(state: State, _entry: Entry, fact: facts.RunStarted) -> None:
     """A driver took it over, perhaps to sign what a session did."""
     state.earlier_work = fact.session or state.earlier_work
 
 
-def run_finished(state: State, _entry: Entry, fact: RunFinished) -> None:
+def run_finished(state: State, _entry: Entry, fact: facts.RunFinished) -> None:
     """The run is over."""
     state.outcome = fact.outcome
 
 
-def plan_edited(state: State, _entry: Entry, fact: PlanEdited) -> None:
+def plan_edited(state: State, _entry: Entry, fact: facts.PlanEdited) -> None:
     """An edit is asked about once."""
     state.noticed.add(fact.digest)
 
 
-def plan_amended(state: State, _entry: Entry, fact: PlanAmended) -> None:
+def plan_amended(state: State, _entry: Entry, fact: facts.PlanAmended) -> None:
     """The plan file says what a person allowed: that is no edit behind the pins.
 
     Where a person approved again what an older version had, every verdict is judged again.
@@ -85,7 +90,7 @@ def plan_amended(state: State, _entry: Entry, fact: PlanAmended) -> None:
         record.repinned = record.latest is not None
 
 
-def step_listed(state: State, entry: Entry, fact: ListRead) -> None:
+def step_listed(state: State, entry: Entry, fact: facts.ListRead) -> None:
     """The first look counts: a later one cannot make an item vanish."""
     step_id = entry.step or ""
     record = state.record(step_id)
@@ -94,7 +99,7 @@ def step_listed(state: State, entry: Entry, fact: ListRead) -> None:
     state.unlisted = [i for i in state.unlisted if i != step_id]
 
 
-def step_expanded(state: State, entry: Entry, fact: ListRead) -> None:
+def step_expanded(state: State, entry: Entry, fact: facts.ListRead) -> None:
     """Counts only for a list that still stands, with every item of the first look."""
     step_id, items = entry.step or "", tuple(dict.fromkeys(fact.items))
     if not state.schedule.has(step_id) or state.schedule.step(step_id).for_each is None:
@@ -107,19 +112,24 @@ def step_expanded(state: State, entry: Entry, fact: ListRead) -> None:
             state.uncounted += [i for i in made if state.record(i).baseline is None]
 
 
-def attempt_started(state: State, entry: Entry, fact: AttemptStarted) -> None:
+def attempt_started(state: State, entry: Entry, fact: facts.AttemptStarted) -> None:
     """A step was dispatched."""
     record = state.record(entry.step or "")
     record.attempts = entry.attempt or record.attempts + 1
     record.in_flight = record.attempts
-    if record.began is None:  # else the attempt before was lost, with what it had changed
+    record.lane = fact.lane
+    if fact.lane:
+        record.base = record.began = fact.base
+    elif record.began is None:  # else the attempt before was lost, with what it had changed
         record.began = state.snapshot or ""
-    record.unjudged = None
+    if not fact.lane:
+        record.base, state.landed = "", None
+    record.unjudged = record.turned_back_by = None
     record.restored = tuple(sorted({*record.restored, *fact.restored}))
     _step_back(state, entry.step)
 
 
-def attempt_finished(state: State, entry: Entry, fact: AttemptFinished) -> None:
+def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) -> None:
     """The work is there to be judged, unless the attempt was lost; what it cost counts anyway."""
     record = state.record(entry.step or "")
     record.in_flight = None
@@ -127,41 +137,61 @@ def attempt_finished(state: State, entry: Entry, fact: AttemptFinished) -> None:
     record.answer = fact.answer.kind if fact.answer is not None else None
     record.answer_reason = fact.answer.reason if fact.answer is not None else ""
     record.worked = Worked.of(fact)
+    record.left_ignored = fact.left_ignored
     # Files that make other programs act: told once, and again only when they change again.
     state.handoff.update(fact.handoff)
     record.handoff = tuple(sorted({*record.handoff, *fact.handoff}))
     state.attempts_ended += 1
-    if fact.usage is not None:
-        state.spent += Cost(int(fact.usage.tokens), fact.usage.usd)
-        state.usage_told |= {fact.session} if fact.session else set()
+    _count_usage(state, fact)
     state.spent_s += fact.duration_s
     if fact.snapshot is not None:
         record.spans = (*record.spans, (record.began or "", fact.snapshot))
         record.began = None
+    if fact.snapshot is not None and not fact.lane:
         state.snapshot = fact.snapshot
         label = f"step {entry.step}, attempt {entry.attempt}"
         state.moments.append((entry.seq, label, fact.snapshot))
 
 
+def _count_usage(state: State, fact: facts.AttemptFinished) -> None:
+    """What is not told is unknown, not nothing; of work in a session one attempt tells it all."""
+    if fact.session in state.usage_told or fact.ending in _NEVER_RAN:
+        return
+    used = fact.usage or facts.UsageTold()
+    state.spent += Cost(int(used.tokens or 0), used.usd or 0.0)
+    state.untold_tokens += used.tokens is None
+    state.untold_usd += used.usd is None
+    if fact.session and fact.usage is not None:
+        state.usage_told.add(fact.session)
+
+
 def verdict(state: State, entry: Entry, fact: Judged) -> None:
     """A verdict counts for the subject it is about; a provisional one only where no driver runs."""
-    if fact.subject != entry.step or (fact.provisional and state.driven):
+    if fact.subject != entry.step:
         return
-    if not state.driven and entry.step not in state.records:
-        return  # a precondition, or a check that the plan does not have any more
+    if fact.beside and not fact.kept:  # whoever says yes to the same content contradicts it
+        state.verdicts[fact.key] = entry
+    known = state.driven or entry.step in state.records  # no precondition, nor of an older plan
+    if (fact.provisional and state.driven) or not known:
+        return
     judged = replace(fact, seq=entry.seq)
     record = state.record(entry.step or "")
-    state.verdicts[judged.key] = entry
-    state.snapshot = judged.snapshot
+    if not judged.beside:  # the sweep judges again what lies there in the end
+        state.verdicts[judged.key] = entry
+        if judged.phase is not Phase.BEFORE or not record.attempts:  # else the work is newer
+            state.snapshot = judged.snapshot
     state.spent_s += 0.0 if judged.reused_from else judged.duration_s
     state.isolations.add(judged.isolation)
     if judged.kept:
         record.kept_keys.add(judged.key)
-    if judged.phase in (Phase.BASELINE, Phase.BEFORE) and judged.read:
-        record.read_sets = (*record.read_sets, judged.read)
+    if judged.phase in (Phase.BASELINE, Phase.BEFORE):
+        record.read_sets += (judged.read,) if judged.read else ()
+        _seen_first(state, judged.subject, judged.outgrew_room, judged.wrote)
     if judged.phase is Phase.BASELINE:
         record.hold_to(judged.tests)
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]
+        if judged.reason is Reason.OBSTACLE:
+            state.obstacles[entry.step or ""] = judged
     elif judged.phase is Phase.BEFORE:
         # A runner that the contract did not show, but that printed its ending.
         record.hold_to(judged.tests)
@@ -195,14 +225,32 @@ def _step_back(state: State, step_id: str | None) -> None:
         state.cursor = min(state.cursor, state.schedule.position(step_id))
 
 
-def step_done(state: State, entry: Entry, fact: StepAccepted) -> None:
+def step_landed(state: State, entry: Entry, fact: facts.StepLanded) -> None:
+    """What was kept in a lane is the workspace's content from now on."""
+    record = state.record(entry.step or "")
+    record.base, record.turned_back = "", 0
+    state.snapshot, state.landed = fact.snapshot, fact
+    label = f"step {entry.step}, attempt {record.attempts}"
+    state.moments.append((entry.seq, label, fact.snapshot))
+
+
+def step_turned_back(state: State, entry: Entry, fact: facts.StepTurnedBack) -> None:
+    """Done again on what others made of the content; that is no attempt that failed."""
+    record = state.record(entry.step or "")
+    record.unjudged, record.base, record.spans = None, "", ()
+    more = MOST_TURNED_BACK if fact.in_workspace else 1
+    record.turned_back, record.turned_back_by = record.turned_back + more, fact
+
+
+def step_done(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
     """Counts only when a kept verdict of this run stands behind it."""
     record = state.record(entry.step or "")
     if fact.key not in record.kept_keys:
         return
     if fact.carried:
         before = record.before
-        known = entry.step is not None and _digest_of(state, entry.step) in state.history
+        step = entry.step or ""
+        known = state.schedule.has(step) and state.schedule.step(step).digest in state.history
         held = before is not None and before.kept and before.key == fact.key
         if not (known and held and record.latest is None):
             return
@@ -213,11 +261,7 @@ def step_done(state: State, entry: Entry, fact: StepAccepted) -> None:
     _remember_produced(state, entry, fact)
 
 
-def _digest_of(state: State, step_id: str) -> str | None:
-    return state.schedule.step(step_id).digest if state.schedule.has(step_id) else None
-
-
-def _remember_produced(state: State, entry: Entry, fact: StepAccepted) -> None:
+def _remember_produced(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
     """What an accepted step produced is pinned from then on; the newest owner wins."""
     step = entry.step or ""
     for owned in state.produced.values():
@@ -228,7 +272,7 @@ def _remember_produced(state: State, entry: Entry, fact: StepAccepted) -> None:
     remember_products(state.products, step, fact)
 
 
-def remember_products(products: dict[str, Product], step: str, fact: StepAccepted) -> None:
+def remember_products(products: dict[str, Product], step: str, fact: facts.StepAccepted) -> None:
     """Take in what an acceptance says: files declared, files named, files its check relied on.
 
     The newest step that names a file answers for it, since steps build on each other. Once an
@@ -247,27 +291,27 @@ def remember_products(products: dict[str, Product], step: str, fact: StepAccepte
             products[path] = replace(products[path], relied_on=True)
 
 
-def step_failed(state: State, entry: Entry, _fact: StepFailed) -> None:
+def step_failed(state: State, entry: Entry, _fact: facts.StepFailed) -> None:
     """The policy says abort."""
     state.record(entry.step or "").failed = True
     state.any_failed = True
 
 
-def step_reopened(state: State, entry: Entry, fact: StepReopened) -> None:
+def step_reopened(state: State, entry: Entry, fact: facts.StepReopened) -> None:
     """A later change broke a step that was done."""
     record = state.record(entry.step or "")
     record.reopened = True
     record.suspects = fact.suspects
 
 
-def step_restored(state: State, entry: Entry, fact: StepAccepted) -> None:
+def step_restored(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
     """A reopened step is kept again."""
     record = state.record(entry.step or "")
     record.reopened, record.spans = False, ()
     _remember_produced(state, entry, fact)
 
 
-def step_cleared(state: State, entry: Entry, fact: StepCleared) -> None:
+def step_cleared(state: State, entry: Entry, fact: facts.StepCleared) -> None:
     """What a waiting step had tampered with was put back for the others."""
     record = state.record(entry.step or "")
     record.cleared = entry.seq

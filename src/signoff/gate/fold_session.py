@@ -5,34 +5,158 @@ Whoever works on after a sign-off works on what nobody signed: only a new one co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from signoff.domain.facts import (
-    AnswerAccepted,
-    AnswerRefused,
-    NoteKept,
-    PlanWritten,
-    RolledBack,
-    SessionDelegated,
-    SessionEnded,
-    SessionSigned,
-    SessionStarted,
-    StepClaimed,
-    StepStrayed,
-)
+from msgspec import Struct
+
+from signoff.domain import facts
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Author, Budget, Contract, Cost, Postcondition, Step
-from signoff.domain.session import ClaimStatus, ToolCall, normal
-from signoff.domain.task import AskedCondition
-from signoff.gate.ratchet import carried_from
+from signoff.domain.plan import Author, Budget, Contract, Cost, Plan, Postcondition, Step
+from signoff.domain.session import AskedCondition, ClaimStatus, Declared, ToolCall, normal
 from signoff.gate.record import Claim, DerivedPlan, Record, Rewrite, Share, Signed
 from signoff.gate.state import Schedule, State
 from signoff.planfile.parse import parse
 
+
+class PlanChange(Struct, frozen=True):
+    """From one plan of an agent to the next, in ids of the old one."""
+
+    split: tuple[str, ...]
+    dropped: tuple[str, ...]
+    weakened: tuple[str, ...]
+    split_words: tuple[str, ...] = ()  # of `split`, those that only words can be compared of
+    aims_elsewhere: bool = False  # the objective is another one
+
+    @property
+    def loosens(self) -> bool:
+        """Whether less is promised than before, or nobody but a person could tell."""
+        return bool(self.dropped or self.weakened or self.split_words or self.aims_elsewhere)
+
+
+def turn(
+    old: Plan, new: Plan, before: Mapping[str, Declared], now: Mapping[str, Declared]
+) -> PlanChange:
+    """Compare two plans by what their parts say; a number means nothing.
+
+    A step that is done counts like any other: whoever drops it is rid of having to keep it.
+    """
+    pairs = _paired(old, new)
+    taken = set(pairs.values())
+    gone = [s.id for s in old.subjects if s.id not in taken]
+    became = {was: frozenset((now_id,)) for now_id, was in pairs.items()}
+    became |= {i: _parts(new, i, now) for i in gone}
+    split = tuple(i for i in gone if _is_split(old, new, i, before, now, became))
+    by_id = {s.id: s for s in old.subjects}
+    weakened = [
+        pairs[s.id]
+        for s in new.subjects
+        if s.id in pairs
+        and (
+            _is_weaker(by_id[pairs[s.id]].contract, s.contract)
+            or not _conditions(before.get(pairs[s.id]), became) <= _conditions(now.get(s.id))
+        )
+    ]
+    return PlanChange(
+        split=split,
+        dropped=tuple(i for i in gone if i not in split),
+        weakened=tuple(weakened),
+        split_words=tuple(i for i in split if by_id[i].contract is None),
+        aims_elsewhere=normal(old.title) != normal(new.title),
+    )
+
+
+def carried_from(old: Plan, new: Plan) -> dict[str, str]:
+    """New id → old id, for parts that say the same and are decided the same way."""
+    by_id = {s.id: s for s in old.subjects}
+    return {
+        s.id: was
+        for s in new.subjects
+        if (was := _paired(old, new).get(s.id)) is not None and by_id[was].contract == s.contract
+    }
+
+
+def _paired(old: Plan, new: Plan) -> dict[str, str]:
+    """New id → old id by description; of two equal ones the first goes with the first."""
+    waiting: dict[tuple[type, str], list[str]] = {}
+    for subject in old.subjects:
+        waiting.setdefault(_kind_and_name(subject), []).append(subject.id)
+    pairs = {}
+    for subject in new.subjects:
+        found = waiting.get(_kind_and_name(subject))
+        if found:
+            pairs[subject.id] = found.pop(0)
+    return pairs
+
+
+def _kind_and_name(subject: Step | Postcondition) -> tuple[type, str]:
+    return type(subject), normal(subject.wording)
+
+
+def _is_weaker(old: Contract | None, new: Contract | None) -> bool:
+    """Anything but the same command with as much expected of it; nobody can tell otherwise."""
+    if old is None:
+        return False
+    if new is None or old.command != new.command:
+        return True
+    return not set(old.all_expectations()) <= set(new.all_expectations())
+
+
+_Condition = Contract | str  # what is waited for: a check, or a step by its id in the new plan
+
+
+def _conditions(
+    declared: Declared | None, became: Mapping[str, frozenset[str]] | None = None
+) -> set[_Condition]:
+    """What a step waits for; a step that became several is waited for in all of them.
+
+    One that is gone altogether is not waited for: that it is dropped is said already.
+    """
+    found: set[_Condition] = set()
+    for condition in declared.preconditions if declared is not None else ():
+        if condition.contract is not None:
+            found.add(condition.contract)
+        elif became is None:
+            found.add(condition.step)
+        else:
+            found |= became.get(condition.step, frozenset())
+    return found
+
+
+def _parts(new: Plan, gone: str, now: Mapping[str, Declared]) -> frozenset[str]:
+    return frozenset(s.id for s in new.steps if now.get(s.id, Declared()).splits == gone)
+
+
+def _is_split(
+    old: Plan,
+    new: Plan,
+    gone: str,
+    before: Mapping[str, Declared],
+    now: Mapping[str, Declared],
+    became: Mapping[str, frozenset[str]],
+) -> bool:
+    """At least two new steps say that they are parts of it, and together they keep all it had.
+
+    One of them has all its contract, each waits for what it waited for, and what it touches is
+    touched by one of them.
+    """
+    was = next((s for s in old.steps if s.id == gone), None)
+    parts = [s for s in new.steps if s.id in became[gone]]
+    if was is None or len(parts) < 2:
+        return False
+    declared = before.get(gone, Declared())
+    wanted = _conditions(declared, became)
+    if not all(wanted <= _conditions(now.get(p.id)) for p in parts):
+        return False
+    touched = {glob for p in parts for glob in now.get(p.id, Declared()).touches}
+    if not set(declared.touches) <= touched:
+        return False
+    return was.contract is None or any(not _is_weaker(was.contract, p.contract) for p in parts)
+
+
 MOST_TOUCHED = 2_000  # files that are kept in mind; the ledger has them all
 
 
-def started(state: State, _entry: Entry, fact: SessionStarted) -> None:
+def started(state: State, _entry: Entry, fact: facts.SessionStarted) -> None:
     """Taken up again: the count of refusals begins anew, and nothing is over."""
     session = state.session
     session.started = session.started or fact
@@ -41,7 +165,7 @@ def started(state: State, _entry: Entry, fact: SessionStarted) -> None:
     session.forget_refusals()
 
 
-def plan_written(state: State, entry: Entry, fact: PlanWritten) -> None:
+def plan_written(state: State, entry: Entry, fact: facts.PlanWritten) -> None:
     """A plan that waits for a person comes into force when they say so."""
     if state.author is Author.PERSON:
         return
@@ -51,7 +175,7 @@ def plan_written(state: State, entry: Entry, fact: PlanWritten) -> None:
         adopt(state, fact, entry.seq)
 
 
-def adopt(state: State, fact: PlanWritten, since: int) -> None:
+def adopt(state: State, fact: facts.PlanWritten, since: int) -> None:
     """A written plan comes into force; what it took over keeps its history.
 
     What was derived from a person's words stays due beside a plan that the agent writes.
@@ -120,7 +244,7 @@ def _put_beside(state: State, earlier: dict[_Said, Record], since: int) -> None:
         state.records[condition.id] = found or Record(claim=Claim(since=since))
 
 
-def step_claimed(state: State, entry: Entry, fact: StepClaimed) -> None:
+def step_claimed(state: State, entry: Entry, fact: facts.StepClaimed) -> None:
     """A claim proves nothing; accepted evidence stands behind it, or a contract decides."""
     session, record = state.session, state.records.get(entry.step or "")
     if record is None or (fact.status is ClaimStatus.DROPPED and not _may_go(state, entry)):
@@ -159,7 +283,7 @@ def tool_called(state: State, entry: Entry, call: ToolCall) -> None:
     _touch(state, entry, (*call.writes, *call.touched))
 
 
-def rolled_back(state: State, entry: Entry, fact: RolledBack) -> None:
+def rolled_back(state: State, entry: Entry, fact: facts.RolledBack) -> None:
     """Files are as they were; what was signed stays signed, of the content it was signed on."""
     _touch(state, entry, fact.replaced)
 
@@ -176,18 +300,18 @@ def _touch(state: State, entry: Entry, paths: Iterable[str]) -> None:
         del session.touched[path]
 
 
-def note_kept(state: State, entry: Entry, fact: NoteKept) -> None:
+def note_kept(state: State, entry: Entry, fact: facts.NoteKept) -> None:
     """The newest text under a key counts."""
     state.session.notes[fact.key] = (entry.seq, fact.text)
 
 
-def step_strayed(state: State, _entry: Entry, fact: StepStrayed) -> None:
+def step_strayed(state: State, _entry: Entry, fact: facts.StepStrayed) -> None:
     """Files changed that the step in progress does not declare."""
     state.session.strayed.update(dict.fromkeys(fact.paths))
     state.session.mutated = True
 
 
-def delegated(state: State, entry: Entry, fact: SessionDelegated) -> None:
+def delegated(state: State, entry: Entry, fact: facts.SessionDelegated) -> None:
     """The step is the child's from now on."""
     step = entry.step or ""
     state.session.shares[fact.child] = Share(step, Budget(fact.tokens, fact.usd))
@@ -201,7 +325,7 @@ def used(state: State, _entry: Entry, fact: Cost) -> None:
     state.spent += Cost(int(fact.tokens), fact.usd)
 
 
-def answer_refused(state: State, _entry: Entry, fact: AnswerRefused) -> None:
+def answer_refused(state: State, _entry: Entry, fact: facts.AnswerRefused) -> None:
     """Equal refusals in a row are counted, however the answer was worded."""
     session = state.session
     session.repeated = session.repeated + 1 if fact.missing_digest == session.refusal else 1
@@ -211,7 +335,7 @@ def answer_refused(state: State, _entry: Entry, fact: AnswerRefused) -> None:
     session.accepted, session.signed = False, None
 
 
-def answer_accepted(state: State, _entry: Entry, fact: AnswerAccepted) -> None:
+def answer_accepted(state: State, _entry: Entry, fact: facts.AnswerAccepted) -> None:
     """Provisionally: the agent may still be alive."""
     state.session.accepted = True
     state.session.signed = None
@@ -219,12 +343,12 @@ def answer_accepted(state: State, _entry: Entry, fact: AnswerAccepted) -> None:
     state.session.dropped = fact.dropped
 
 
-def ended(state: State, _entry: Entry, fact: SessionEnded) -> None:
+def ended(state: State, _entry: Entry, fact: facts.SessionEnded) -> None:
     """It ended without an accepted answer."""
     state.session.ended = fact.how
 
 
-def signed(state: State, entry: Entry, fact: SessionSigned) -> None:
+def signed(state: State, entry: Entry, fact: facts.SessionSigned) -> None:
     """Counts only when every contract was kept on that content with the agent gone."""
     session = state.session
     session.signed, session.silent_urls = None, frozenset(fact.silent_urls)

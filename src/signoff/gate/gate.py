@@ -7,14 +7,15 @@ driver dispatches, an open gate is provisional: the agent may still be alive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Author, Postcondition, RedFirst, Step
-from signoff.domain.session import SessionStanding
-from signoff.domain.task import ROUND_BUDGET
+from signoff.domain.session import ROUND_BUDGET, SessionStanding
 from signoff.domain.text import escape_line
 from signoff.gate.record import Record
 from signoff.gate.state import State
@@ -37,8 +38,7 @@ class Gate(StrEnum):
     SHUT = "shut"
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """One thing between the plan and `done`, and what would settle it."""
 
     subject: str
@@ -51,8 +51,7 @@ VERIFICATION = "verification"  # the subject when the rounds of a task failed to
 ENDED_BY_PERSON = Missing("plan", "a person ended this session", "stop", waiting=True)
 
 
-@dataclass(frozen=True)
-class GateReport:
+class GateReport(Struct, frozen=True):
     """The gate's whole answer about one plan on one content."""
 
     gate: Gate
@@ -169,7 +168,9 @@ def _missing_of_subjects(
         if standing.state in NOT_PROVED:
             continue
         if state.driven:
-            lack = _lack_in_run(subject, standing, record)
+            asked = state.questions.get(record.question or "")
+            parked = asked is not None and asked.until is not None
+            lack = _lack_in_run(subject, standing, record, parked)
         else:
             lack = _lack_in_session(state, subject, standing, record, number)
         if lack is not None:
@@ -178,7 +179,7 @@ def _missing_of_subjects(
 
 
 def _lack_in_run(
-    subject: Step | Postcondition, standing: Standing, record: Record
+    subject: Step | Postcondition, standing: Standing, record: Record, parked: bool
 ) -> tuple[str, str] | None:
     """What a driver has to see to, and by which command; None when it is proved."""
     contract, latest, step = subject.contract, record.latest, isinstance(subject, Step)
@@ -187,6 +188,8 @@ def _lack_in_run(
         return "its list was not read yet", "signoff run"
     if not step and contract is None and standing.state is not StepState.ACCEPTED:
         return "it has no contract, so a person must decide", "signoff inbox"
+    if standing.state is StepState.BLOCKED and parked:
+        return f"a usage limit parks it ({record.question})", "signoff run --wait"
     if standing.state is StepState.BLOCKED:
         return f"it waits for a person ({record.question})", "signoff inbox"
     if standing.state is StepState.FAILED:

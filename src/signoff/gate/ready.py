@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.globs import Overlap, Overlaps, unusable
 from signoff.domain.names import shown_name
 from signoff.gate.dependencies import Graph, all_needs, depths, needed_plans, rings
-from signoff.gate.overlap import Overlap, Overlaps, unusable
 
 
 class PlanStanding(StrEnum):
@@ -49,8 +51,7 @@ class ReasonKind(StrEnum):
     HELD = "held"  # somebody works on it
 
 
-@dataclass(frozen=True)
-class NotReadyReason:
+class NotReadyReason(Struct, frozen=True):
     """One reason, with the plans it is about; a cycle in full order, `a`, `b`, `a`."""
 
     kind: ReasonKind
@@ -71,8 +72,7 @@ class NotReadyReason:
         }[self.kind]
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A plan as it is found; `holder` says who claims it now.
 
     `depends_on` and `touches` are as the plan writes them. Of a plan that was begun they are those
@@ -87,8 +87,7 @@ class Candidate:
     holder: str = ""
 
 
-@dataclass(frozen=True)
-class PlanReadiness:
+class PlanReadiness(Struct, frozen=True):
     """One plan's answer.
 
     The last four are about ready plans: whom they overlap with among the ready and the occupying
@@ -106,8 +105,7 @@ class PlanReadiness:
     kept_back_by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Readiness:
+class Readiness(Struct, frozen=True, dict=True):
     """Every plan, by name; and ready plans in groups that may run together.
 
     Each plan of a group may run at the same time as the others of it and as all that occupies
@@ -147,7 +145,8 @@ def readiness(candidates: Sequence[Candidate]) -> Readiness:
         answers[name] = _among_others(answers[name], territory, occupants)
     depth = depths(needs)
     free = [name for name in ready if not answers[name].kept_back_by]
-    free.sort(key=lambda n: (not answers[n].approved, _urgency(plans[n]), depth.get(n, 0), n))
+    urgency = {n: _PRIORITIES.get(p.priority.strip().lower(), 1) for n, p in plans.items()}
+    free.sort(key=lambda n: (not answers[n].approved, urgency[n], depth.get(n, 0), n))
     return Readiness(tuple(answers.values()), territory.groups(free))
 
 
@@ -215,8 +214,7 @@ def _occupies(plan: Candidate) -> bool:
     return plan.standing in _OCCUPYING or (bool(plan.holder) and plan.standing not in _DONE)
 
 
-@dataclass(frozen=True)
-class _Occupants:
+class _Occupants(Struct, frozen=True):
     """The plans that occupy what they touch, and those of them that stopped.
 
     What stopped and can be resumed at once is `resumable`; the others are `stuck`, and `awaited`
@@ -262,7 +260,3 @@ def _among_others(
         cannot_tell=territory.cannot_tell(answer.name),
         kept_back_by=tuple(sorted(in_the_way - occupants.yielding_to(answer))),
     )
-
-
-def _urgency(plan: Candidate) -> int:
-    return _PRIORITIES.get(plan.priority.strip().lower(), _PRIORITIES["normal"])

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
-from signoff.domain.counts import TestCounts
-from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted
-from signoff.domain.observation import Ending
+from msgspec import Struct, field
+
+from signoff.domain.facts import (
+    AttemptFinished,
+    PlanWritten,
+    SessionStarted,
+    StepTurnedBack,
+)
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
-from signoff.domain.verdict import FailureClass, Phase, Verdict, failure_of
+from signoff.domain.verdict import Ending, FailureClass, Phase, TestCounts, Verdict, failure_of
+
+MOST_TURNED_BACK = 2  # in a row; then the step is worked on in the workspace, by itself
 
 
-@dataclass(frozen=True)
-class Judged(Verdict):
+class Judged(Verdict, frozen=True, dict=True):
     """A verdict as the ledger has it, in the entry `seq`."""
 
     seq: int = 0
+    beside: bool = False  # made on content that was not the workspace's
 
     @cached_property
     def tests(self) -> TestCounts | None:
@@ -39,16 +45,14 @@ class Judged(Verdict):
         )
 
 
-@dataclass(frozen=True)
-class Vouched:
+class Vouched(Struct, frozen=True):
     """A person says that it holds, of this content; no contract was judged."""
 
     by: str
     snapshot: str
 
 
-@dataclass(frozen=True)
-class Worked:
+class Worked(Struct, frozen=True):
     """How the latest attempt's agent ended: told to people, it decides nothing."""
 
     ending: str
@@ -82,11 +86,11 @@ _TROUBLE: dict[str, str] = {
     Ending.NOT_FOUND: "a program was not found",
     Ending.NOT_STARTED: "could not be started",
     Ending.OUTPUT_LIMIT: "printed too much",
+    Ending.OVER_BUDGET: "stopped",
 }
 
 
-@dataclass
-class Claim:
+class Claim(Struct):
     """What an agent says of the subject in a session, and what its evidence rests on."""
 
     since: int = 0  # the entry that brought the subject into the plan
@@ -109,8 +113,7 @@ class Claim:
         self.status, self.begun, self.basis = ClaimStatus.PENDING, seq, None
 
 
-@dataclass
-class Record:
+class Record(Struct):
     """Everything that the ledger says about one step or postcondition."""
 
     attempts: int = 0
@@ -121,6 +124,9 @@ class Record:
     failures: int = 0
     tamperings: int = 0
     unjudgeable: int = 0
+    obstacles: int = 0  # in a row, after an attempt
+    parks: int = 0  # since a person last said to go on: how often a usage limit postponed it
+    parked_s: float = 0.0  # and for how long altogether
     flaky: bool = False
     influenced: bool = False  # it holds only with files changed that the plan does not name
     allowed: tuple[str, ...] = ()  # those that a person allowed since
@@ -154,6 +160,11 @@ class Record:
     baseline: TestCounts | None = None
     read_sets: tuple[str, ...] = ()  # what its check read before anybody worked
     claim: Claim = field(default_factory=Claim)
+    base: str = ""  # what the lane was made of that it is worked on in; empty: in the workspace
+    lane: int = 0  # of the attempt in flight; 0 is the workspace itself
+    left_ignored: bool = False  # the latest attempt, in its lane
+    turned_back: int = 0  # in a row
+    turned_back_by: StepTurnedBack | None = None  # since its latest attempt
 
     @property
     def done(self) -> bool:
@@ -190,6 +201,12 @@ class Record:
             self.unjudgeable += 1
             self.unjudged = self.attempts
             return
+        if failure is FailureClass.OBSTACLE:
+            # Nobody's work was found wanting; whoever provokes one gets no new agent out of it.
+            self.obstacles += 1
+            self.unjudged = self.attempts
+            return
+        self.obstacles = 0
         self.flaky = failure is FailureClass.FLAKY
         # Looking again after a person's answer is no attempt that could have failed.
         if self.looking_again:
@@ -207,13 +224,13 @@ class Record:
 
     def forgive(self) -> None:
         """A person said to go on: every budget starts again."""
-        self.failures = self.tamperings = self.unjudgeable = 0
+        self.failures = self.tamperings = self.unjudgeable = self.obstacles = self.parks = 0
+        self.parked_s = 0.0
         self.repeated = self.flaky = self.influenced = False
         self.answer = self.refused = None
 
 
-@dataclass(frozen=True)
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """One plan that replaced another."""
 
     seq: int
@@ -223,16 +240,14 @@ class Rewrite:
     question: str | None = None
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """What a child session was given of the budget, and the step that it works on."""
 
     step: str
     budget: Budget
 
 
-@dataclass(frozen=True)
-class Signed:
+class Signed(Struct, frozen=True):
     """A sign-off with the agent gone."""
 
     seq: int
@@ -241,16 +256,14 @@ class Signed:
     accepted: bool  # whether the user's policy lets self-set checks count
 
 
-@dataclass(frozen=True)
-class DerivedPlan:
+class DerivedPlan(Struct, frozen=True):
     """The plan that the harness derived from a task, and the fact that says so."""
 
     plan: Plan
     fact: PlanWritten
 
 
-@dataclass
-class SessionFacts:
+class SessionFacts(Struct):
     """Empty for a run that a driver dispatches."""
 
     started: SessionStarted | None = None

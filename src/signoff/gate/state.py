@@ -6,16 +6,26 @@ the plan (`author`), and in whether a driver dispatches its steps (`driven`) or 
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from signoff.domain import facts
-from signoff.domain.counts import TestCounts
 from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Author, Contract, Cost, Plan, Postcondition, Step, expand
-from signoff.domain.product import Product
-from signoff.domain.task import AskedCondition
-from signoff.domain.verdict import Isolation
-from signoff.gate.record import DerivedPlan, Record, SessionFacts
+from signoff.domain.plan import (
+    Author,
+    Contract,
+    Cost,
+    JudgeIn,
+    Plan,
+    Postcondition,
+    Step,
+    expand,
+)
+from signoff.domain.session import AskedCondition
+from signoff.domain.snapshot import Product
+from signoff.domain.verdict import Isolation, TestCounts
+from signoff.gate.record import DerivedPlan, Judged, Record, SessionFacts
 
 
 class Schedule:
@@ -76,6 +86,7 @@ class State:
         self.history: set[str] = set()
         self.spent = Cost()
         self.spent_s = 0.0
+        self.untold_tokens = self.untold_usd = 0  # attempts that did not tell what they used
         self.attempts_ended = 0
         self.budget_grants = 1
         self.any_failed = False
@@ -85,12 +96,17 @@ class State:
         self.noticed: set[str] = set()
         self.verdicts: dict[str, Entry] = {}
         self.snapshot: str | None = None
+        self.landed: facts.StepLanded | None = None  # nobody worked in place since
         self.produced: dict[str, dict[str, str]] = {}
         self.products: dict[str, Product] = {}  # those, and what contracts of accepted steps name
         self.moments: list[tuple[int, str, str]] = []
         self.unlisted = [step.id for step in self.schedule.steps if step.for_each is not None]
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
+        self.tried: set[str] = set()  # whose checks earlier runs of the same approval tried
+        self.outgrew_room: set[str] = set()  # whose checks work in the workspace only, seen then
+        self.wrote: dict[str, tuple[str, ...]] = {}  # protected paths that checks made themselves
+        self.obstacles: dict[str, Judged] = {}  # what kept checks from working before anybody did
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.read_sets: dict[str, tuple[str, ...]] = {}  # likewise
         self.handoff: dict[str, str] = {}
@@ -115,6 +131,19 @@ class State:
     def contract(self, subject: str) -> Contract | None:
         """What decides this subject, if a contract does."""
         return next((s.contract for s in self.subjects if s.id == subject), None)
+
+    @property
+    def self_made(self) -> tuple[str, ...]:
+        """Protected paths that checks of this plan were seen to make themselves."""
+        return tuple(dict.fromkeys(path for found in self.wrote.values() for path in found))
+
+    def judged_as(self, subject: Step | Postcondition) -> Contract | None:
+        """Its contract, in the workspace where it was seen to work nowhere else."""
+        contract = subject.contract
+        moves = subject.id in self.outgrew_room and contract is not None
+        if moves and contract is not None and contract.judge_in is None:
+            return replace(contract, judge_in=JudgeIn.WORKSPACE)
+        return contract
 
     @property
     def subjects(self) -> tuple[Step | Postcondition, ...]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
-from signoff.domain.counts import TestCounts
+from msgspec import Struct, field
+
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
-from signoff.domain.session import ClaimStatus, shown_list
-from signoff.domain.task import AskedCondition
+from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
 from signoff.domain.text import escape_line
-from signoff.domain.verdict import Result
+from signoff.domain.verdict import Result, TestCounts
 from signoff.gate.record import Record
 from signoff.gate.state import State
 
@@ -46,8 +45,7 @@ NOT_PROVED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(Struct, frozen=True):
     """The content in question, as far as proofs rest on it."""
 
     digest: str = ""  # of the workspace; empty when nothing rests on all of it
@@ -56,8 +54,7 @@ class Content:
     silent_urls: frozenset[str] | None = None  # None: as the last sign-off found them
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """One step or postcondition: computed, never set."""
 
     id: str
@@ -71,6 +68,7 @@ class Standing:
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
     accepted_by: str | None = None
+    lane: int | None = None  # where an agent works on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
 
     @property
@@ -80,10 +78,14 @@ class Standing:
 
 
 def is_stale(contract: Contract | None, record: Record, digest: str | None) -> bool:
-    """Whether the newest verdict is about other content than the one in question, or other pins."""
+    """Whether the newest verdict is about other content than the one in question, or other pins.
+
+    One that was made beside the workspace lets work land; nothing is signed off on it.
+    """
     if record.latest is None or contract is None or contract.judged_once:
         return False
-    return not digest or record.repinned or record.latest.snapshot != digest
+    elsewhere = record.latest.snapshot != digest or record.latest.beside
+    return not digest or record.repinned or elsewhere
 
 
 def ended_unproved(state: State) -> bool:
@@ -91,8 +93,7 @@ def ended_unproved(state: State) -> bool:
     return state.outcome is not None and state.outcome is not Outcome.DONE
 
 
-@dataclass(frozen=True)
-class _Proof:
+class _Proof(Struct, frozen=True):
     """What a subject rests on: whether it holds, whether on this content, and if not, why."""
 
     holds: bool
@@ -119,6 +120,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
+        lane=record.lane or None if record.in_flight is not None else None,
         why=proof.why,
     )
 
@@ -213,7 +215,9 @@ def _state_of(
     if record.let_go:
         return StepState.LET_GO
     over = ended_unproved(state)
-    if not over and (record.question is not None or _would_be_dropped(state, subject.id)):
+    pending = state.session.pending
+    asked = record.question is not None or (pending and subject.id in pending.loosened)
+    if not over and asked:
         return StepState.BLOCKED
     if not state.driven and subject.contract is None and state.author is Author.PERSON:
         return StepState.FOR_PERSON
@@ -232,8 +236,3 @@ def is_derived(state: State, subject: Step | Postcondition) -> bool:
     return not state.driven and (
         state.author is Author.DERIVED or isinstance(subject, AskedCondition)
     )
-
-
-def _would_be_dropped(state: State, subject: str) -> bool:
-    pending = state.session.pending
-    return pending is not None and subject in pending.loosened

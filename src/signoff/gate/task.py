@@ -7,12 +7,12 @@ Whether it is done is for the gate to say.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
 from signoff.domain.plan import Step
-from signoff.domain.session import ClaimStatus
-from signoff.domain.task import ROUND_BUDGET, Artifact
+from signoff.domain.session import ROUND_BUDGET, Artifact, ClaimStatus
 from signoff.domain.verdict import Result
 from signoff.gate.record import Judged
 from signoff.gate.state import State
@@ -30,8 +30,7 @@ class RoundStatus(StrEnum):
     STALE = "stale"  # it was kept, and something changed since
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """One thing of the list that nothing decides: it is done when the model says so."""
 
     id: str
@@ -39,8 +38,7 @@ class Item:
     done: bool = False
 
 
-@dataclass(frozen=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """A part that the model gave up; `asked`: a person's words ask for it."""
 
     what: str
@@ -48,8 +46,7 @@ class Drop:
     asked: bool = False
 
 
-@dataclass(frozen=True)
-class Against:
+class Against(Struct, frozen=True):
     """A check that does not hold, and what it said; `unknown`: nobody could tell."""
 
     command: str
@@ -57,8 +54,7 @@ class Against:
     unknown: bool = False
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True):
     """One judging of all checks of the task; `changed`: files changed since."""
 
     status: RoundStatus
@@ -70,8 +66,7 @@ class Round:
         return f"round {min(self.number, ROUND_BUDGET)} of {ROUND_BUDGET}"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Struct, frozen=True):
     """Where a task stands."""
 
     objective: str = ""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from signoff.domain.clients import (
-    TIMEOUT_S,
     Client,
     HookEvent,
     HookKind,
@@ -19,14 +18,14 @@ from signoff.domain.clients import (
     block,
     deny_tool,
     read_event,
+    tell_person,
 )
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError
 from signoff.hooks import tell
 from signoff.hooks.guarding import ADVICE, own_file_reason, written_paths
 from signoff.hooks.quick import checkout, has_plan, works_by_plan
-from signoff.places import resolve_home
-from signoff.usecases.seatfolder import any_seats
+from signoff.places import any_seats, resolve_home
 
 # Of the client's own limit: for judging, and for everything.
 _JUDGING, _EVERYTHING = 0.8, 0.95
@@ -43,7 +42,7 @@ class TimeIsUp(BaseException):
 
 def answer_event(client: Client, kind: HookKind, data: bytes, limit_s: float | None) -> _Answer:
     """What to print for the client; None is a yes."""
-    limit = limit_s if limit_s is not None else TIMEOUT_S[kind] * _EVERYTHING
+    limit = limit_s if limit_s is not None else client.timeout_s(kind) * _EVERYTHING
     event = _read(client, kind, data)
     places = _places(event.cwd)
     if event.cwd and os.path.isdir(event.cwd):
@@ -78,7 +77,7 @@ def _places(cwd: str) -> tuple[str, ...]:
     where it sits. An agent that makes a repository in the workspace goes into it in vain."""
     named = [cwd, os.getcwd()]
     if any_seats(os.environ):
-        from signoff.usecases.clients.connected import own_workspaces  # noqa: PLC0415 - only with a client
+        from signoff.storage.connected import own_workspaces  # noqa: PLC0415 - only with a client
 
         named += own_workspaces(resolve_home(os.environ))
     found: dict[str, str] = {}
@@ -95,7 +94,7 @@ def _session_start(
     # Only this event needs it, and every hook pays for what is loaded.
     from signoff.fastpath import session  # noqa: PLC0415
 
-    if _person_has_plan(event.cwd):
+    if event.session and _person_has_plan(event.cwd):
         # From now on it is known which process the client is, wherever its agent goes.
         from signoff.usecases.hook import sit_down  # noqa: PLC0415 - only for a plan
 
@@ -127,13 +126,15 @@ def _stop(client: Client, event: HookEvent, places: tuple[str, ...], limit_s: fl
 
     share_s = limit_s / len(at_work)
     request = StopRequest(client.name, event.session, event.last_message, share_s)
+    notes = []
     for place in at_work:
         answer = may_stop(_open_harness(place), request)
         if answer.refused:
             return block(client, answer.text)
         if answer.text:
             tell(answer.text)
-    return None
+            notes.append(escape_line(f"signoff: {answer.text}"))
+    return tell_person("\n".join(notes)) if notes else None
 
 
 def _session_end(

@@ -13,19 +13,18 @@ from signoff.domain.clients import HookEvent
 from signoff.domain.names import name_of_file
 from signoff.errors import SignoffError
 from signoff.places import home_folder, user_file
-from signoff.storage.active import MARKER_RULE
+from signoff.storage.active import MARKER_RULE, find_vault
 from signoff.storage.glance import open_glance
-from signoff.storage.location import find_vault
 
 # Not `typing.TYPE_CHECKING`: loading `typing` takes longer than all the rest.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signoff.storage.location import VaultPlace
+    from signoff.storage.active import VaultPlace
 
 ADVICE = (
-    "This is advice, not a wall: signoff pins what counts and notices edits either way. Say what a"
+    "This is advice: signoff notices in any case what was edited. Say what a"
     " person should change instead"
 )
 _REPOSITORY_FILE = "signoff.toml"
@@ -96,7 +95,7 @@ def _vault_reason(path: str, place: VaultPlace, environ: Mapping[str, str]) -> s
 def _is_draft(name: str, place: VaultPlace, environ: Mapping[str, str]) -> bool:
     try:
         with open_glance(environ) as ledger:
-            known = ledger.standings_of(place).get(name)
+            known = ledger.standings_of(place.main, place.at).get(name)
     except (SignoffError, OSError):
         return True
     return known is None or known.status in _DRAFTS

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 
 from signoff.domain.names import UNNAMED_PLAN
-from signoff.storage.active import read_binding
-from signoff.storage.location import find_vault
-from signoff.usecases.seatfolder import any_seats
+from signoff.places import any_seats
+from signoff.storage.active import find_vault, read_binding
 
 
 def nothing_here(data: bytes) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hmac
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec import Struct
 
 from signoff.errors import ProcessFailed, UsageError
 from signoff.mcp_server.server import build_server
@@ -25,8 +25,7 @@ _Send = Callable[[_Scope], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to listen; port 0 is any free one."""
 
     host: str
@@ -102,7 +101,7 @@ def _listen(address: Address) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ProcessFailed(
-            f"`{address.host}:{address.port}` cannot be listened on: {error.strerror}",
+            f"`{address.host}:{address.port}` cannot be used for the server: {error.strerror}",
             "choose another port; 0 is any free one",
         ) from error
     return listener

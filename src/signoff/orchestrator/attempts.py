@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport, read_usage
+from msgspec.structs import replace
+
+from signoff.agents.assignment import (
+    ATTEMPT_VARIABLE,
+    Assignment,
+    AttemptReport,
+    UsageLimit,
+)
 from signoff.agents.prompt import Setback, build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
 from signoff.domain.facts import SessionWork
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.observation import Ending
 from signoff.domain.plan import Step
-from signoff.domain.snapshot import Change, ChangeKind
+from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Reason
+from signoff.domain.verdict import Ending
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
-from signoff.gate.actions import Abandon, Dispatch, shortfall, wall_left_s
-from signoff.gate.record import Judged, Record
-from signoff.gate.state import State
+from signoff.gate.actions import Abandon, Dispatch, cost_left, shortfall, wall_left_s
+from signoff.gate.record import Record
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Printed
-from signoff.orchestrator.openrun import OpenRun
-from signoff.process.leftovers import kill_marked
-from signoff.settings.loading import HUMAN_ROLE, RoleKind
+from signoff.orchestrator.openrun import (
+    Lane,
+    OpenRun,
+    Restored,
+    left_tampered,
+    lost_attempt,
+    lost_attempts,
+    marker,
+    meter_file,
+    report_file,
+    restore_tampered,
+)
+from signoff.settings.roles import HUMAN_ROLE, Role, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.handoff import changed_handoffs, handoff_files
-from signoff.verification.protection import file_of
 from signoff.verification.verdicts import output_tail
 
 if TYPE_CHECKING:
@@ -39,7 +52,6 @@ if TYPE_CHECKING:
 
 COSTLY_ATTEMPT_S = 1.0
 IN_SESSION = "in-session"
-_CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})
 
 
 class Attempts:
@@ -62,10 +74,21 @@ class Attempts:
         else:
             self._let_agent_work(step, action.attempt)
 
+    def _place(self, step: Step) -> tuple[Lane | None, OpenRun, Snapshot | None]:
+        """Where the step is worked on: a lane and what it was made of, or the workspace."""
+        lanes = self._drive.lanes
+        entered = lanes.enter(step) if lanes.wants(step) else None
+        if entered is not None:
+            return entered
+        if self._drive.state.record(step.id).turned_back:
+            while lanes.busy:
+                lanes.wait()  # by itself, so that nothing can land before it
+        return None, self._drive.work, None
+
     def abandon(self, action: Abandon) -> None:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
         work = self._drive.work
-        self._drive.append(_lost(work.run, work.exchange, action.step, action.attempt))
+        self._drive.append(lost_attempt(work.run, work.exchange, action.step, action.attempt))
 
     def abandon_all(self) -> None:
         """Before a run ends early: no agent of a driver that died may outlive it."""
@@ -80,11 +103,14 @@ class Attempts:
         drive.project(now=True)
 
     def _let_agent_work(self, step: Step, attempt: int) -> None:
-        drive, work = self._drive, self._drive.work
+        drive = self._drive
+        lane, work, base = self._place(step)
         role = work.settings.roles[step.target]
         record = drive.state.record(step.id)
-        restored = self._restore_protected(step)
+        restored = self._restore_protected(step, work)
         if restored is None:
+            if lane is not None:
+                drive.lanes.leave(lane)
             return
         prompt = build_prompt(
             work.plan.title,
@@ -101,40 +127,80 @@ class Attempts:
         reach(CrashPoint.BEFORE_ATTEMPT)
         stored = work.ledger.redactor.text(prompt).encode("utf-8", "replace")
         started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
+        if lane is not None and base is not None:
+            started.data.update(lane=lane.number, base=base.digest)
         drive.append(started, durable=False, blobs=(stored,))
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
-        work.reporter.tell(Doing(step.id, f"{role.name} works"))
-        report = work.agent.work(
-            Assignment(
-                role=role,
-                prompt=prompt,
-                workspace=work.root,
-                usage_file=self._clean_report_file(step, attempt, "usage"),
-                answer_file=self._clean_report_file(step, attempt, "answer"),
-                timeout_s=timeout_s,
-                variables={
-                    "SIGNOFF_PLAN": str(work.plan_path),
-                    "SIGNOFF_STEP": step.id,
-                    ATTEMPT_VARIABLE: _marker(work.run, step.id, attempt),
-                },
-                cancelled=work.cancelled,
-                on_output=lambda chunk: work.reporter.tell(Printed(chunk)),
-                prompt_file=self._clean_report_file(step, attempt, "prompt"),
-            )
-        )
+        where = f" in lane {lane.number}" if lane is not None else ""
+        work.reporter.tell(Doing(step.id, f"{role.name} works{where}"))
+        assignment = self._assignment(step, attempt, role, prompt, timeout_s, work)
+        if lane is None or base is None:
+            self._ended(step, attempt, work, None, work.agent.work(assignment))
+            return
+        take = partial(self._ended, step, attempt, work, (lane.number, base.environment))
+        drive.lanes.start(step, lane, work.agent, assignment, take)
+
+    def _ended(
+        self,
+        step: Step,
+        attempt: int,
+        work: OpenRun,
+        lane: tuple[int, str] | None,
+        report: AttemptReport,
+    ) -> None:
+        """Note down how the attempt ended and what it left; of a lane, beside its content too."""
+        drive = self._drive
         if report.observation.ending is Ending.CANCELLED:
             if not work.ousted():
                 drive.append(self._interrupted(step, attempt, report))
             raise Interrupted(f"step {step.id} was interrupted")
         reach(CrashPoint.AGENT_ENDED)
-        ended = self._finished(step, attempt, report)
+        if report.limit is not None:
+            self._park(step, attempt, report, report.limit)
+            return
+        ended = self._finished(step, attempt, work, report)
+        if lane is not None:
+            number, environment = lane
+            now = work.workspace.digest_now().environment
+            ended[0].data.update(lane=number, left_ignored=now != environment)
         # After a power cut a short attempt is cheaper to repeat than every attempt is to sync.
         costly = report.observation.duration_s >= COSTLY_ATTEMPT_S or report.usage is not None
         drive.append(*ended, durable=costly or len(ended) > 1)
+        meter_file(work.exchange, marker(work.run, step.id, attempt)).unlink(missing_ok=True)
         for what in ("answer", "prompt"):  # as they were said; the ledger has them without secrets
             self._clean_report_file(step, attempt, what)
         reach(CrashPoint.ATTEMPT_FINISHED)
+
+    def _assignment(
+        self, step: Step, attempt: int, role: Role, prompt: str, timeout_s: float, work: OpenRun
+    ) -> Assignment:
+        """What the agent is given, with files of its own that are not there yet."""
+        in_lane = work is not self._drive.work
+        tokens_left, usd_left = (
+            self._drive.lanes.share() if in_lane else cost_left(self._drive.state)
+        )
+        metered = meter_file(work.exchange, marker(work.run, step.id, attempt))
+        metered.unlink(missing_ok=True)  # of the attempt before
+        return Assignment(
+            role=role,
+            prompt=prompt,
+            workspace=work.shown_at or work.root,
+            usage_file=self._clean_report_file(step, attempt, "usage"),
+            answer_file=self._clean_report_file(step, attempt, "answer"),
+            timeout_s=timeout_s,
+            variables={
+                "SIGNOFF_PLAN": str(work.plan_path),
+                "SIGNOFF_STEP": step.id,
+                ATTEMPT_VARIABLE: marker(work.run, step.id, attempt),
+            },
+            cancelled=work.cancelled,
+            on_output=lambda chunk: work.reporter.tell(Printed(chunk)),
+            prompt_file=self._clean_report_file(step, attempt, "prompt"),
+            meter_file=metered,
+            tokens_left=tokens_left,
+            usd_left=usd_left,
+        )
 
     def _interrupted(self, step: Step, attempt: int, report: AttemptReport) -> Draft:
         """An attempt that somebody stopped is repeated; what it cost is counted."""
@@ -148,13 +214,27 @@ class Attempts:
         }
         return self._drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
 
+    def _park(self, step: Step, attempt: int, report: AttemptReport, limit: UsageLimit) -> None:
+        """The model would not serve it: no attempt is counted, what was used is; try again later.
+
+        An agent may have made it up, so a person is asked in the end.
+        """
+        drive = self._drive
+        ended = self._interrupted(step, attempt, report)
+        ended = replace(ended, data={**ended.data, "limited": limit.said})
+        asked = escalations.park(drive.state, step, limit, drive.work.clock())
+        drive.append(ended, asked, *self.notice_edits())
+        self._clean_report_file(step, attempt, "prompt")
+        reach(CrashPoint.ESCALATED)
+        drive.project(now=True)
+
     def _take_work(self, session: SessionWork, step: Step, attempt: int) -> None:
         """The step was worked on in a session that is over: nobody is asked, only judged."""
         drive = self._drive
-        restored = self._restore_protected(step)
+        restored = self._restore_protected(step, drive.work)
         if restored is None:
             return
-        content = self._content(step)
+        content = self._content(step, drive.work)
         began = {"role": step.target, "session": session.id, "restored": list(restored.paths)}
         # A session counts what it used as a whole, so one attempt tells it and no other.
         told = session.id in drive.state.usage_told
@@ -163,7 +243,7 @@ class Attempts:
             "ending": IN_SESSION,
             "duration_s": 0.0,
             "usage": None if told else session.usage,
-            "handoff": self._handoff(step, content),
+            "handoff": self._handoff(step, content, drive.work),
             "snapshot": content,
         }
         drive.append(
@@ -184,38 +264,42 @@ class Attempts:
         }
         return self._drive.draft(Kind.ATTEMPT_STARTED, data, step.id, attempt)
 
-    def _finished(self, step: Step, attempt: int, report: AttemptReport) -> list[Draft]:
+    def _finished(
+        self, step: Step, attempt: int, work: OpenRun, report: AttemptReport
+    ) -> list[Draft]:
         """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
         drive, seen, answer = self._drive, report.observation, report.answer
-        content = self._content(step)
+        content = self._content(step, work)
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
             "why": report.why,
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
-            "output_tail": output_tail(seen, drive.work.ledger.redactor),
+            "output_tail": report.words or output_tail(seen, drive.work.ledger.redactor),
             "stdout_sha256": seen.stdout.sha256,
             "stderr_sha256": seen.stderr.sha256,
             "usage": report.usage and report.usage.to_data(),
             "usage_unreadable": report.usage_unreadable,
             "answer": answer and {"kind": answer.kind, "reason": answer.reason},
             "isolation": drive.work.agent_isolation,
-            "handoff": self._handoff(step, content),
+            "handoff": self._handoff(step, content, work),
             "snapshot": content,
+            **({"denied_hosts": list(seen.denied_hosts)} if seen.denied_hosts else {}),
         }
         finished = drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
         return [finished, *self.notice_edits()]
 
-    def _content(self, step: Step) -> str:
+    def _content(self, step: Step, work: OpenRun) -> str:
         """The content that an attempt left; the one before it where looking takes too long.
 
         Judging it then says so: the verdict is unknown.
         """
-        work = self._drive.work
         try:
             with work.workspace.time_limit(step.timeout_s):
-                return work.workspace.snapshot().digest
+                taken = work.workspace.snapshot()
+                self._drive.left = taken if work is self._drive.work else None
+                return taken.digest
         except SnapshotTooSlow:
             return self._drive.state.snapshot or work.pins.snapshot
 
@@ -250,11 +334,11 @@ class Attempts:
                     drive.draft(Kind.STEP_CLEARED, {"paths": list(restored.paths)}, subject)
                 )
 
-    def _restore_protected(self, step: Step) -> Restored | None:
+    def _restore_protected(self, step: Step, work: OpenRun) -> Restored | None:
         """Put tampered files back; None when something is in the way and a person was asked."""
         drive, record = self._drive, self._drive.state.record(step.id)
         try:
-            return restore_tampered(drive.work, drive.state, record)
+            return restore_tampered(work, drive.state, record)
         except StorageFailed as error:
             question, context = escalations.about_blocked(step, record, error)
             drive.ask(Cause.TAMPERED, question, step, context)
@@ -268,7 +352,7 @@ class Attempts:
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
         """The same before the attempt: after a power cut its number may have been used before."""
         work = self._drive.work
-        file = _report_file(work.exchange, _marker(work.run, step.id, attempt), what)
+        file = report_file(work.exchange, marker(work.run, step.id, attempt), what)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             file.unlink(missing_ok=True)
@@ -277,44 +361,28 @@ class Attempts:
             shutil.rmtree(file)
         return file
 
-    def _handoff(self, step: Step, content: str) -> dict[str, str]:
+    def _handoff(self, step: Step, content: str, work: OpenRun) -> dict[str, str]:
         """Files that make other programs act, unless the step is there to change them."""
-        work, state = self._drive.work, self._drive.state
+        state = self._drive.state
         known = {**work.pins.handoff, **state.handoff}
-        changes = work.workspace.diff(state.snapshot or work.pins.snapshot, content)
-        found = changed_handoffs(known, handoff_files(work.root), changes)
+        before = state.record(step.id).base or state.snapshot or work.pins.snapshot
+        changes = work.workspace.diff(before, content)
+        now, installed = handoff_files(work.root), work.guards.installed
+        if work is not self._drive.work:
+            # Nothing but content lands: whatever else lies in a lane makes no program act.
+            moved = {storable_path(change.path) for change in changes}
+            elsewhere = {name: seen for name, seen in known.items() if name not in moved}
+            now = elsewhere | {name: seen for name, seen in now.items() if name in moved}
+        found = changed_handoffs(known, now, changes, installed)
         may_change = step.contract.may_change if step.contract else ()
         meant = (*step.produces, *may_change)
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
 
 
-def lost_attempts(state: State, exchange: Path) -> Iterator[Draft]:
-    """What agents of a driver that died left in flight: each is ended, then told."""
-    for step in state.schedule.steps:
-        attempt = state.record(step.id).in_flight
-        if attempt is not None and step.target != HUMAN_ROLE:
-            yield _lost(state.run, exchange, step, attempt)
-
-
-def _lost(run: str, exchange: Path, step: Step, attempt: int) -> Draft:
-    marker = _marker(run, step.id, attempt)
-    killed = kill_marked(ATTEMPT_VARIABLE, marker)
-    usage = read_usage(_report_file(exchange, marker, "usage"))
-    data = {"lost": True, "leftovers_killed": killed, "usage": usage and usage.to_data()}
-    return Draft(Kind.ATTEMPT_FINISHED, data, run=run, step=step.id, attempt=attempt)
-
-
-def _report_file(exchange: Path, marker: str, what: str) -> Path:
-    """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
-    return exchange / f"{digest_bytes(marker.encode('utf-8', 'replace'))[:24]}.{what}"
-
-
-def _marker(run: str, step: str, attempt: int) -> str:
-    return f"{run}:{step}:{attempt}"
-
-
 def _setback(record: Record, restored: Restored) -> Setback | None:
-    latest = record.latest
+    latest, back = record.latest, record.turned_back_by
+    if back is not None:
+        return Setback(back.message, back.exit_code, back.output_tail, starts_over=True)
     if latest is None or latest.kept:
         return None
     return Setback(
@@ -327,66 +395,3 @@ def _setback(record: Record, restored: Restored) -> Setback | None:
         broke_later=record.reopened,
         suspects=record.suspects,
     )
-
-
-@dataclass(frozen=True)
-class Restored:
-    """What the harness undid: contents put back, and files removed that had been added."""
-
-    put_back: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """All of it."""
-        return tuple(sorted((*self.put_back, *self.removed)))
-
-
-def restore_tampered(work: OpenRun, state: State, record: Record) -> Restored:
-    """Make every file that the latest verdict calls tampered what it has to be.
-
-    As approved, or as the accepted step left it that made it. What the agent made of them stays in
-    the attempt's snapshot. Raises StorageFailed for what cannot be put back, after all the rest.
-    """
-    latest = record.latest
-    if latest is None or latest.reason not in _CHANGED_THE_CHECK:
-        return Restored()
-    wanted: dict[str, set[str]] = {}
-    approved = work.pins.snapshot
-    if latest.reason is Reason.OUTSIDE and record.spans:
-        # What earlier steps made of it stays: the step goes back to where it began.
-        approved = record.spans[0][0] or approved
-    for path in _files(work, latest):
-        product = state.products.get(path)
-        snapshot = approved if product is None else product.snapshot
-        wanted.setdefault(snapshot, set()).add(path)
-    undone: list[Change] = []
-    for snapshot, paths in wanted.items():
-        undone += work.workspace.revert(snapshot, only=paths)
-    added = [change for change in undone if change.kind is ChangeKind.ADDED]
-    return Restored(_names(c for c in undone if c not in added), _names(added))
-
-
-def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:
-    """Other steps that wait for a person, with what their agents tampered with still in place."""
-    return [
-        (subject, record)
-        for subject, record in state.records.items()
-        if subject != besides
-        and record.question is not None
-        and record.latest is not None
-        and record.latest.reason in _CHANGED_THE_CHECK
-        and record.cleared < record.latest.seq
-    ]
-
-
-def _files(work: OpenRun, latest: Judged) -> set[str]:
-    """The tampered files; of a part, such as `Makefile#target:test`, the file it belongs to."""
-    manifest = work.workspace.manifest
-    known = {*manifest(work.pins.snapshot), *manifest(latest.snapshot)}
-    names = {storable_path(path): path for path in known}
-    return {names.get(name, file_of(name)) for name in latest.tampered}
-
-
-def _names(changes: Iterable[Change]) -> tuple[str, ...]:
-    return tuple(sorted(storable_path(change.path) for change in changes))

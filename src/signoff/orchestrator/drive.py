@@ -9,13 +9,16 @@ one that reads the same entries. At most the attempt in flight is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, PlanStatus, Postcondition, Step
-from signoff.domain.verdict import Phase, Verdict
+from signoff.domain.snapshot import Snapshot
+from signoff.domain.verdict import Phase, Result, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate.actions import (
     Abandon,
@@ -23,25 +26,29 @@ from signoff.gate.actions import (
     Count,
     Dispatch,
     Escalate,
+    EscalateObstacle,
     Fail,
     Finish,
     JudgeStep,
+    Land,
     ReadList,
     Sweep,
     Wait,
     next_action,
+    works_while_looked_at,
 )
 from signoff.gate.fold import fold
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
+from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
 from signoff.orchestrator.sweep import FinalSweep
-from signoff.planfile.verify import unfit_items
-from signoff.planfile.verify.rules_steering import proposed_lines
-from signoff.storage.failures import StorageCause
+from signoff.planfile.verify.rules_plan import proposed_lines
+from signoff.storage.engine import StorageCause
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.evidence import Case, read_before
+from signoff.verification.evidence import Case
+from signoff.workspace.opened import read_before
 
 STATUS_OF = {
     Outcome.DONE: PlanStatus.DONE,
@@ -50,7 +57,6 @@ STATUS_OF = {
     Outcome.REVISED: PlanStatus.DRAFT,
 }
 
-_ITEMS_NAMED = 5
 
 # What people may add to a run that somebody else drives.
 _FROM_OTHERS = frozenset({Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED, Kind.AUDITED})
@@ -66,16 +72,21 @@ class Drive:
         self.court = replace(work.judge, evidence=self.state)
         self._last_hash = work.last_hash
         self._at_work = False
+        self.left: Snapshot | None = None  # what a judging or an attempt left, for the next action
+        self._found: Snapshot | None = None
         self._attempts = Attempts(self)
         self._sweep = FinalSweep(self)
+        self.lanes = Lanes(self)
         self._perform: dict[type, Callable[[Any], None]] = {
             Abandon: self._attempts.abandon,
             Carry: self._carry,
             Count: self._count,
             Dispatch: self._attempts.dispatch,
             Escalate: self._escalate,
+            EscalateObstacle: self._escalate_obstacle,
             Fail: self._fail,
             JudgeStep: self._judge,
+            Land: self.lanes.land,
             ReadList: self._read_list,
             Sweep: self._sweep.perform,
         }
@@ -85,20 +96,38 @@ class Drive:
         self.catch_up()
         self.work.reporter.tell(Driving(self.state))
         self._at_work = True
+        if self.state.outcome is None:
+            self.lanes.finish_landing()
+        try:
+            return self._drive()
+        finally:
+            self.lanes.close()
+
+    def _drive(self) -> Outcome | None:
         edits = self._attempts.notice_edits() if self.state.outcome is None else []
         if edits:
             self.append(*edits)
         while True:
+            self._found, self.left = self.left, None
             if self.work.cancelled():
                 raise Interrupted("interrupted between two actions; state is safe")
-            action = next_action(self.state, self.work.settings.policy)
+            if due := tuple(escalations.withdrawals(self.state, self.work.clock())):
+                self.append(*due)
+            self.lanes.take_in()
+            action = next_action(self.state, self.work.settings.policy, self.lanes.underway)
             if isinstance(action, Finish):
+                self.lanes.close()
                 return self._finish(action.outcome)
             if isinstance(action, Wait):
+                if self.lanes.busy:
+                    self.lanes.wait()
+                    continue
                 if self.catch_up():
                     continue
                 self.project(now=True)
-                return None
+                if not escalations.stay_parked(self.work, self.state):
+                    return None
+                continue
             self._perform[type(action)](action)
 
     def catch_up(self, ours: frozenset[str] = frozenset()) -> bool:
@@ -180,21 +209,19 @@ class Drive:
     def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
         """Judge a contract on the workspace as it is."""
         self.work.reporter.tell(Doing(subject.id, "judging"))
-        return self.court.judge(self._case(subject, phase))
+        verdict = self.court.judge(replace(self.case(subject, phase), content=self._found))
+        self._found = self.left = self.work.workspace.latest if verdict.kept else None
+        return verdict
 
-    def tampered(self, step: Step) -> Verdict | None:
-        """A refusal where what the step protects was changed; its contract is not run again."""
-        case = self._case(step, Phase.SWEEP)
-        # What steers a contract matters only while it runs, and this one was judged for good.
-        return self.court.guard_only(replace(case, guard=replace(case.guard, influences=None)))
-
-    def _case(self, subject: Step | Postcondition, phase: Phase) -> Case:
-        contract = subject.contract
+    def case(self, subject: Step | Postcondition, phase: Phase) -> Case:
+        """What the judge is asked about a subject now."""
+        contract = self.state.judged_as(subject)
         assert contract is not None, "a plan file's step without contract is never verified"
         state = self.state
         record = state.record(subject.id)
         guards = self.work.guards
         guard = guards.of(subject, state.produced, state.products, record.allowed)
+        guard = replace(guard, self_made=state.self_made)
         if phase is Phase.ATTEMPT:
             guard = replace(guard, spans=record.spans)
         limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
@@ -203,7 +230,7 @@ class Drive:
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
-        return self.draft(Kind.VERDICT, dict(vars(verdict)), verdict.subject, attempt)
+        return self.draft(Kind.VERDICT, asdict(verdict), verdict.subject, attempt)
 
     def acceptance(self, step: Step, key: str, snapshot: str, *, carried: bool = False) -> Draft:
         """The entry that accepts a kept verdict: `done` the first time, `restored` after that."""
@@ -222,10 +249,45 @@ class Drive:
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
 
+    def notice_edits(self) -> list[Draft]:
+        """Entries that pause the run when what was pinned is not what lies there now."""
+        return self._attempts.notice_edits()
+
     def _count(self, action: Count) -> None:
         """How many tests a contract runs before anybody works; later verdicts are held to it."""
-        verdict = self.judge(self._subject(action.subject), Phase.BASELINE)
-        self.append(self.verdict_draft(verdict), durable=False)
+        subject = self._subject(action.subject)
+
+        def note(verdict: Verdict) -> None:
+            self.append(self.verdict_draft(verdict), durable=False)
+
+        if not self._judge_beside(subject, Phase.BASELINE, note):
+            note(self.judge(subject, Phase.BASELINE))
+
+    def _judge_beside(
+        self, subject: Step | Postcondition, phase: Phase, note: Callable[[Verdict], None]
+    ) -> bool:
+        """Judge what lies in the workspace now beside it, while other things go on, if that can be.
+
+        What cannot be told there is judged again in the workspace itself.
+        """
+        if not self.lanes.judges(subject):
+            return False
+
+        def take(verdict: Verdict) -> None:
+            if verdict.result is not Result.UNKNOWN:
+                note(verdict)
+            elif not self.state.record(subject.id).attempts:
+                note(self.judge(subject, phase))
+
+        self.work.reporter.tell(Doing(subject.id, "judging"))
+        case = replace(self.case(subject, phase), beside=True)
+        content = self.work.workspace.snapshot().digest
+        # On what was approved nobody is paid before it is known whether the check works at all.
+        looks = phase is Phase.BEFORE and content != self.work.pins.snapshot
+        if looks and isinstance(subject, Step):
+            looks = works_while_looked_at(subject, self.state, self.work.settings.policy)
+        self.lanes.judge(case, content, take, in_passing=looks)
+        return True
 
     def _subject(self, subject: str) -> Step | Postcondition:
         if self.state.schedule.has(subject):
@@ -235,7 +297,12 @@ class Drive:
     def _judge(self, action: JudgeStep) -> None:
         if action.phase is Phase.BEFORE:
             self._attempts.clear_ground(action.step)
-        verdict = self.judge(action.step, action.phase)
+            take = partial(self._judged, action)
+            if self._judge_beside(action.step, action.phase, take):
+                return
+        self._judged(action, self.judge(action.step, action.phase))
+
+    def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
         drafts = [self.verdict_draft(verdict, action.attempt)]
         read = read_before(self.court.blobs, [verdict.read] if verdict.read else ()).files
@@ -272,15 +339,10 @@ class Drive:
         # An item that was there when the run began cannot be made to vanish by an earlier step.
         listed = self.state.record(step.id).listed or ()
         items = tuple(dict.fromkeys((*listed, *found)))
-        if not items:
-            self._ask_about_list(step, "the list is empty")
-            return
-        if unfit := unfit_items(step.contract.command if step.contract else "", items):
-            named = ", ".join(f"`{item}`" for item in unfit[:_ITEMS_NAMED])
-            why = "is in quotes there, and the shell would read what these items say"
-            self._ask_about_list(step, f"`{{item}}` in its contract {why}: {named}")
-            return
-        self.append(self.draft(Kind.STEP_EXPANDED, {"items": list(items)}, step.id))
+        if why := escalations.wrong_with_list(step, items):
+            self._ask_about_list(step, why)
+        else:
+            self.append(self.draft(Kind.STEP_EXPANDED, {"items": list(items)}, step.id))
 
     def _ask_about_list(self, step: Step, why: str) -> None:
         question = f"step {step.id} ({step.title}): {why}"
@@ -290,6 +352,13 @@ class Drive:
         step = action.step
         question, context = escalations.about(action.cause, step, self.state.record(step.id))
         self.ask(action.cause, question, step, context)
+
+    def _escalate_obstacle(self, action: EscalateObstacle) -> None:
+        subject = self._subject(action.subject)
+        judged = self.state.obstacles[action.subject]
+        question, context = escalations.about_obstacle(subject, judged)
+        self.append(self.question(Cause.OBSTACLE, question, action.subject, context))
+        self.project(now=True)
 
     def ask(
         self, cause: Cause, question: str, step: Step | None, context: dict[str, Any] | None
@@ -317,7 +386,7 @@ class Drive:
         if self.state.outcome is None:
             self._attempts.abandon_all()
             reach(CrashPoint.BEFORE_FINISH)
-            data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self._waived()}
+            data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self.waived()}
             drafts = [self.draft(Kind.RUN_FINISHED, data)]
             if outcome is Outcome.REVISED:
                 drafts.append(self.draft(Kind.PLAN_DRAFTED, {"run": self.work.run}))
@@ -326,16 +395,6 @@ class Drive:
         self.work.projection.show(self.state, STATUS_OF[outcome], now=True)
         return outcome
 
-    def finish_done(self, snapshot: str) -> None:
-        """Sign off: everything is kept on exactly this content."""
-        reach(CrashPoint.BEFORE_FINISH)
-        data = {"outcome": Outcome.DONE, "snapshot": snapshot, "waived": self._waived()}
-        self.append(self.draft(Kind.RUN_FINISHED, data))
-
-    def fail_run(self, why: str) -> None:
-        """End the run as failed for a reason that belongs to no single step."""
-        data = {"outcome": Outcome.FAILED, "snapshot": self.state.snapshot, "why": why}
-        self.append(self.draft(Kind.RUN_FINISHED, {**data, "waived": self._waived()}))
-
-    def _waived(self) -> list[str]:
+    def waived(self) -> list[str]:
+        """What the run goes on without."""
         return sorted(subject for subject, r in self.state.records.items() if r.waived)

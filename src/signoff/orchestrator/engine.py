@@ -22,8 +22,8 @@ import sqlalchemy
 
 from signoff.domain.escalation import Outcome
 from signoff.errors import StorageFailed
-from signoff.storage.locks import wait_for
 from signoff.testing.crash import EnginePoint, reach
+from signoff.workspace.folders import wait_for
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def _wait(workflow: str, seat: _Seat) -> Outcome | None:
             continue
         if status.status == "SUCCESS":
             return Outcome(str(status.output))
-        raise StorageFailed(f"the durable engine gave up: {status.error or status.status}")
+        raise StorageFailed(f"the run could not be driven on: {status.error or status.status}")
 
 
 def _whole_database(home: Path) -> Path:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
+from signoff.agents.assignment import UsageLimit
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
+from signoff.domain.text import escape_line, moment
 from signoff.domain.verdict import Reason
 from signoff.errors import StorageFailed
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
+from signoff.orchestrator.events import Doing
+from signoff.orchestrator.openrun import OpenRun
+from signoff.planfile.verify.rules_contract import unfit_items
 
+_ITEMS_NAMED = 5
+_LOOK_AGAIN_S = 2.0  # while parked: a person may answer meanwhile
+_TICK_S = 0.1
 _EVERY = (Choice.RETRY, Choice.REVISE, Choice.ABORT, Choice.WAIVE)
 _FOR_THE_PLAN = (Choice.RETRY, Choice.REVISE, Choice.ABORT)
 _BY_WORD = (Choice.ACCEPT, *_EVERY)
@@ -58,7 +69,7 @@ def ask_for_word(state: State, post: Postcondition, content: str, *, allowed: bo
     """The question whether a postcondition without a contract holds, of exactly this content."""
     how = "accept says that it holds"
     if not allowed:
-        how = "the policy forbids to go by anybody's word: revise, and give it a contract"
+        how = "the policy does not let a person decide it: revise, and give it a contract"
     question = f"postcondition {post.number} is yours to judge: {post.text}; {how}"
     draft = ask(state, Cause.POSTCONDITION, question, step=post.id, waivable=allowed)
     choices = list(_BY_WORD if allowed else _FOR_THE_PLAN)
@@ -71,7 +82,7 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     if cause is Cause.HELD_BEFORE:
         return (
             f"the contract of step {step.id} ({step.title}) already holds, "
-            "so keeping it would prove nothing; retry dispatches the step all the same"
+            "so keeping it would prove nothing; retry starts an agent all the same"
         ), context
     if cause is Cause.HANDOFF:
         return (
@@ -85,6 +96,8 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
     why = _WHY.get(cause, "").format(answer=record.answer)
     if cause is Cause.TAMPERED and record.tamperings == 1:
         why = ""  # the step allows no retry, so nothing had been put back
+    if cause is Cause.OBSTACLE and record.attempts:
+        why += "; if the work is at fault, revise"
     in_trouble = record.worked is not None and record.worked.in_trouble
     agent = f"; the agent ended: {record.worked}" if in_trouble else ""
     return f"{said}{agent}{f'; {why}' if why else ''}", context
@@ -95,11 +108,24 @@ _WHY = {
     Cause.REPEATED: "the same content failed the same way twice, so another attempt was not made",
     Cause.INFRASTRUCTURE: "it could not be judged, so no attempt is counted; retry judges it again",
     Cause.FLAKY: (
-        "the contract answers differently on the same content; retry dispatches the step again"
+        "the contract answers differently on the same content; retry starts an agent again"
     ),
     Cause.AGENT_ANSWER: "the agent says: {answer}",
+    Cause.OBSTACLE: "no attempt is counted; retry judges it again when that is mended",
     Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
+
+
+def about_obstacle(subject: Step | Postcondition, judged: Judged) -> tuple[str, dict[str, Any]]:
+    """The question when a check does not work here, asked before anybody is paid."""
+    name = f"step {subject.id}" if isinstance(subject, Step) else f"postcondition {subject.number}"
+    question = f"the check of {name} does not work here, so no agent was started: {judged.message}"
+    context = {
+        "contract": subject.contract.command if subject.contract else "",
+        "ledger entry": judged.seq,
+        "output_tail": judged.output_tail,
+    }
+    return f"{question}; retry tries it again when that is mended", context
 
 
 def about_blocked(step: Step, record: Record, error: StorageFailed) -> tuple[str, dict[str, Any]]:
@@ -153,3 +179,90 @@ def about_human(step: Step, record: Record) -> tuple[str, dict[str, Any]]:
         }
     question = f"{whose}; it was judged and is {latest.result}: {latest.message}; answer retry "
     return f"{question}when it can be judged again", {"task": step.task, **_evidence(step, record)}
+
+
+# A park is a question that answers itself: it stands in the ledger with the time at which it is
+# withdrawn, so it survives every crash, and a person can answer it before.
+LONGEST_PARK_S = 24 * 3600.0  # of one step altogether, until a person says to go on
+SHORTEST_PARK_S = 5.0
+FIRST_BACKOFF_S = 60.0  # doubled each time
+_LONGEST_QUOTE = 200
+
+
+def park_s(record: Record, limit: UsageLimit, now: float) -> float | None:
+    """For how long the step is parked; None when it would be too long, and a person is asked.
+
+    A reset that the client named is believed once. Who runs into the limit again, or makes it up,
+    waits twice as long each time: ten parks fill a day.
+    """
+    backoff_s = FIRST_BACKOFF_S * 2.0**record.parks
+    wait_s = backoff_s
+    if limit.until is not None:
+        named_s = max(SHORTEST_PARK_S, limit.until - now + 1.0)
+        wait_s = max(named_s, backoff_s) if record.parks else named_s
+    return None if record.parked_s + wait_s > LONGEST_PARK_S else round(wait_s, 3)
+
+
+def park(state: State, step: Step, limit: UsageLimit, now: float) -> Draft:
+    """The entry that parks the step, or asks a person whether to go on."""
+    record = state.record(step.id)
+    wait_s = park_s(record, limit, now)
+    said = f"`{escape_line(limit.said[:_LONGEST_QUOTE])}`"
+    head = f"step {step.id} ({step.title}): `{step.target}` ran into a usage limit of its model"
+    context = {"the client said": limit.said, "parked before": record.parks}
+    if wait_s is None:
+        named = f", which ends at {moment(limit.until)}" if limit.until is not None else ""
+        text = f"{head}{named}: {said}; it was parked long enough: retry tries again now"
+        return ask(state, Cause.USAGE_LIMIT, text, step=step.id, context=context)
+    until = round(now + wait_s, 3)
+    text = (
+        f"{head}: {said}; no attempt is counted, and it goes on by itself at {moment(until)}"
+        " (`signoff run --wait`, or the next `signoff run`); retry tries again now"
+    )
+    draft = ask(state, Cause.USAGE_LIMIT, text, step=step.id, context=context)
+    return replace(draft, data={**draft.data, "until": until, "parked_s": wait_s})
+
+
+def next_due(state: State) -> float | None:
+    """When the first parked step goes on; None while none is parked."""
+    return min((q.until for q in state.questions.values() if q.until is not None), default=None)
+
+
+def withdrawals(state: State, now: float) -> Iterable[Draft]:
+    """The entries that end every park whose time has come."""
+    for asked in state.questions.values():
+        if asked.until is not None and asked.until <= now:
+            data = {
+                "id": asked.id,
+                "choice": Choice.RETRY,
+                "note": "the time has come",
+                "by": "signoff",
+                "interactive": False,
+                "withdrawn": True,
+            }
+            yield Draft(Kind.ESCALATION_ANSWERED, data, run=state.run, step=asked.subject)
+
+
+def stay_parked(work: OpenRun, state: State) -> bool:
+    """Wait a moment for a usage limit to end; False when nobody asked for that, or none is."""
+    due = next_due(state) if work.wait else None
+    if due is None:
+        return False
+    asked = next(q for q in state.questions.values() if q.until == due)
+    work.reporter.tell(Doing(asked.subject or "", f"parked until {moment(due)}"))
+    look_at = work.clock() + _LOOK_AGAIN_S
+    while work.clock() < min(due, look_at) and not work.cancelled():
+        time.sleep(_TICK_S)
+    return True
+
+
+def wrong_with_list(step: Step, items: tuple[str, ...]) -> str:
+    """Why a step cannot be done for each of these items; empty when it can."""
+    if not items:
+        return "the list is empty"
+    unfit = unfit_items(step.contract.command if step.contract else "", items)
+    if not unfit:
+        return ""
+    named = ", ".join(f"`{item}`" for item in unfit[:_ITEMS_NAMED])
+    why = "is in quotes there, and the shell would read what these items say"
+    return f"`{{item}}` in its contract {why}: {named}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from signoff.domain.ledger import Entry
 
@@ -11,30 +14,26 @@ if TYPE_CHECKING:
     from signoff.gate.state import State
 
 
-@dataclass(frozen=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """The ledger has a new entry."""
 
     entry: Entry
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """An agent or a contract printed something; untrusted bytes."""
 
     chunk: bytes
 
 
-@dataclass(frozen=True)
-class Doing:
+class Doing(Struct, frozen=True):
     """What the harness is busy with, for a person who waits."""
 
     step: str | None
     what: str
 
 
-@dataclass(frozen=True)
-class Driving:
+class Driving(Struct, frozen=True):
     """The run is driven from here on: where it stands, what earlier drivers did included.
 
     The fold goes on with every entry before that is told; whoever watches only reads it.
@@ -51,3 +50,20 @@ class Reporter(Protocol):
 
     def tell(self, event: Event) -> None:
         """Take note of one event; must not raise."""
+
+
+class QueuedEvents:
+    """Takes what other threads tell; the drive's own passes it on."""
+
+    def __init__(self) -> None:
+        self._told: SimpleQueue[Event] = SimpleQueue()
+
+    def tell(self, event: Event) -> None:
+        """Keep it until the drive looks."""
+        self._told.put(event)
+
+    def pass_on(self, reporter: Reporter) -> None:
+        """Tell all of it, in order."""
+        with suppress(Empty):
+            while True:
+                reporter.tell(self._told.get_nowait())

@@ -15,14 +15,13 @@ from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffEr
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import StepState
-from signoff.planfile.decode import decode
-from signoff.planfile.digest import file_digest, plan_digest
+from signoff.planfile.blocks import decode
 from signoff.planfile.marks import mark_text
+from signoff.planfile.outline import file_digest, plan_digest
 from signoff.storage.files import read_plan_file, swap_file
 from signoff.storage.ledger import Ledger
-from signoff.storage.progress import progress_line
 from signoff.storage.standings import StandingNote, write_standing
-from signoff.storage.vault import Vault
+from signoff.storage.vault import Vault, progress_line
 
 AUTHOR = "signoff"
 _TAIL_BYTES = 256 * 1024
@@ -78,6 +77,8 @@ def said(entry: Entry) -> str:
             return f"run finished: {data['outcome']}"
         case Kind.STEP_FAILED:
             return f"step failed: {data.get('message', '')}"
+        case Kind.STEP_TURNED_BACK:
+            return f"did not land: {data['message']}"
         case Kind.STEP_CLEARED:
             return f"put back for the other steps: {', '.join(data['paths'])}"
         case Kind.STEP_WAIVED:

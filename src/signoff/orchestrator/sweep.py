@@ -1,26 +1,116 @@
-"""The final sweep: every stale contract on the final content, the postconditions, then sign-off."""
+"""The final sweep: stale contracts and postconditions on the final content; who broke what."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from signoff.domain.escalation import Cause
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Kind
-from signoff.domain.plan import Postcondition, Step
+from signoff.domain.plan import Contract, Effects, Postcondition, Step
 from signoff.domain.snapshot import Change
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Phase, Verdict
-from signoff.errors import ContentMoved
+from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.errors import ContentMoved, StorageFailed
 from signoff.gate.actions import Sweep
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
 from signoff.testing.crash import CrashPoint, reach
-from signoff.verification.suspects import AttemptContent, find_suspects
+from signoff.verification.enclosure import JudgingPlace
+from signoff.verification.evidence import Case
+from signoff.verification.judge import Judge
+from signoff.verification.verdicts import compare
+from signoff.workspace.folders import opened_root, remove_tree
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
+
+MOST_JUDGINGS = 8
+
+
+class AttemptContent(Struct, frozen=True):
+    """The content after one attempt; `label` names the attempt for people."""
+
+    label: str
+    snapshot: str
+
+
+def find_suspects(
+    judge: Judge, contract: Contract, last_kept: str, moments: Sequence[AttemptContent]
+) -> tuple[str, ...]:
+    """Labels of the attempts that may have broken the contract, as few as can be shown.
+
+    Restored copies are judged, so the answer is only narrowed when the two ends behave in a copy
+    as they did in the workspace (a copy has no by-products); otherwise every attempt that changed
+    something is named.
+    """
+    changed = _changed(last_kept, moments)
+    everyone = tuple(m.label for m in changed)
+    if len(changed) <= 1 or contract.effects is Effects.EXTERNAL:
+        return everyone
+    holds = _bounded(lambda digest: _holds_in_copy(judge, contract, digest))
+    if holds(last_kept) is not True or holds(changed[-1].snapshot) is not False:
+        return everyone
+    low, high = 0, len(changed) - 1
+    while low < high:
+        middle = (low + high) // 2
+        held = holds(changed[middle].snapshot)
+        if held is None:
+            return tuple(m.label for m in changed[low : high + 1])
+        low, high = (middle + 1, high) if held else (low, middle)
+    return (changed[low].label,)
+
+
+def _changed(last_kept: str, moments: Sequence[AttemptContent]) -> list[AttemptContent]:
+    """The moments whose content differs from the one before."""
+    changed: list[AttemptContent] = []
+    previous = last_kept
+    for moment in moments:
+        if moment.snapshot != previous:
+            changed.append(moment)
+        previous = moment.snapshot
+    return changed
+
+
+def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None]:
+    left = MOST_JUDGINGS
+
+    def bounded(digest: str) -> bool | None:
+        nonlocal left
+        if left == 0:
+            return None
+        left -= 1
+        return holds(digest)
+
+    return bounded
+
+
+def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None:
+    """Whether the contract holds on a restored copy; None when that could not be judged."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="signoff-suspect-"))
+    except OSError:
+        return None
+    try:
+        judge.workspace.restore(digest, folder / "copy")
+        seen = judge.bench.run(contract, JudgingPlace(folder / "copy"))
+    except StorageFailed:
+        # Naming fewer suspects is a service; a full disk here must not stop the run.
+        return None
+    finally:
+        # All of it, folders that the contract made read-only included.
+        with opened_root(folder.parent) as parent_fd:
+            remove_tree(parent_fd, folder.name)
+    result = compare(contract, seen.observation).result
+    return None if result is Result.UNKNOWN else result is Result.KEPT
+
 
 MOST_ROUNDS = 5
 NAMED_FILES = 10
@@ -34,12 +124,14 @@ class FinalSweep:
 
     def __init__(self, drive: Drive):
         self._drive = drive
+        self._ahead: dict[str, Verdict] = {}  # judged side by side, to be noted down in order
 
     def perform(self, _action: Sweep) -> None:
         """One or more rounds, until signed off, or until somebody must act."""
         moving: tuple[Change, ...] = ()
         for _ in range(MOST_ROUNDS):
             content = self._drive.work.workspace.snapshot().digest
+            self._ahead = self._judge_side_by_side(content)
             if not (self._steps_hold(content) and self._postconditions_hold(content)):
                 return
             # A verdict about other content, or a change since, makes another round necessary.
@@ -50,6 +142,32 @@ class FinalSweep:
             moving = self._drive.work.workspace.diff(content, fresh) or moving
         names = ", ".join(f"`{storable_path(c.path)}`" for c in moving[:NAMED_FILES])
         raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
+
+    def _judge_side_by_side(self, content: str) -> dict[str, Verdict]:
+        """What can be judged beside the workspace, each distinct contract once.
+
+        The others are judged in line, where the same contract finds its verdict made already.
+        """
+        drive, state = self._drive, self._drive.state
+        due: dict[Contract, Case] = {}
+        subjects: tuple[Step | Postcondition, ...] = (
+            *state.schedule.steps,
+            *drive.work.plan.postconditions,
+        )
+        for subject in subjects:
+            record, contract = state.record(subject.id), subject.contract
+            waiting = record.latest is None and isinstance(subject, Postcondition)
+            stale = waiting or is_stale(contract, record, content)
+            if stale and contract and not record.waived and drive.lanes.judges(subject):
+                due.setdefault(contract, replace(drive.case(subject, Phase.SWEEP), beside=True))
+        cases = {case.subject: case for case in due.values()}
+        if len(cases) < 2:
+            return {}
+        found = drive.lanes.judge_all(cases, dict.fromkeys(cases, content))
+        return {i: v for i, v in found.items() if v.reason is not Reason.INFRASTRUCTURE}
+
+    def _judge(self, subject: Step | Postcondition) -> Verdict:
+        return self._ahead.pop(subject.id, None) or self._drive.judge(subject, Phase.SWEEP)
 
     def _anything_stale(self, content: str) -> bool:
         report = evaluate(self._drive.state, content)
@@ -67,7 +185,7 @@ class FinalSweep:
                 if not self._protection_holds(step, content):
                     return False
                 continue
-            verdict = self._drive.judge(step, Phase.SWEEP)
+            verdict = self._judge(step)
             if not verdict.kept:
                 self._reopen(step, verdict)
                 return False
@@ -80,7 +198,10 @@ class FinalSweep:
         latest = self._drive.state.record(step.id).latest
         if not step.protects or latest is None or latest.snapshot == content:
             return True
-        verdict = self._drive.tampered(step)
+        case = self._drive.case(step, Phase.SWEEP)
+        # What steers a contract matters only while it runs, and this one was judged for good.
+        guard = replace(case.guard, influences=None)
+        verdict = self._drive.court.guard_only(replace(case, guard=guard))
         if verdict is not None:
             self._reopen(step, verdict)
         return verdict is None
@@ -97,12 +218,13 @@ class FinalSweep:
     def _suspects(self, step: Step) -> tuple[str, ...]:
         drive = self._drive
         kept = drive.state.record(step.id).latest
-        assert kept is not None and step.contract is not None
+        contract = drive.state.judged_as(step)
+        assert kept is not None and contract is not None
         drive.work.reporter.tell(Doing(step.id, "looking for the change that broke it"))
         later = [
             AttemptContent(label, s) for seq, label, s in drive.state.moments if seq > kept.seq
         ]
-        return find_suspects(drive.court, step.contract, kept.snapshot, later)
+        return find_suspects(drive.court, contract, kept.snapshot, later)
 
     def _postconditions_hold(self, content: str) -> bool:
         drive = self._drive
@@ -132,7 +254,7 @@ class FinalSweep:
 
     def _judge_postcondition(self, post: Postcondition) -> bool:
         drive = self._drive
-        verdict = drive.judge(post, Phase.SWEEP)
+        verdict = self._judge(post)
         drive.append(drive.verdict_draft(verdict))
         if not verdict.kept:
             self._ask(post, f"{post.text}: {verdict.message}")
@@ -154,6 +276,9 @@ class FinalSweep:
         drive = self._drive
         report = evaluate(drive.state, content)
         if report.gate is Gate.SHUT:
-            drive.fail_run("; ".join(f"{m.subject}: {m.what}" for m in report.missing))
+            why = "; ".join(f"{m.subject}: {m.what}" for m in report.missing)
+            ended = {"outcome": Outcome.FAILED, "snapshot": drive.state.snapshot, "why": why}
         else:
-            drive.finish_done(content)
+            reach(CrashPoint.BEFORE_FINISH)
+            ended = {"outcome": Outcome.DONE, "snapshot": content}
+        drive.append(drive.draft(Kind.RUN_FINISHED, {**ended, "waived": drive.waived()}))

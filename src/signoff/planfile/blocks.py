@@ -1,10 +1,13 @@
-"""What the scanner finds in a document, what it keeps open meanwhile, and how lines are cut."""
+"""What is found in a document and its frontmatter, what stays open meanwhile, how lines are cut."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+
+from signoff.errors import PlanUnreadable
 
 BOM = "\ufeff"
 
@@ -53,7 +56,7 @@ class LineKind:
     BREAK: Final = 6
 
 
-class Heading(NamedTuple):
+class Heading(Struct, frozen=True):
     """One heading; `line` is where its text starts, counted from 0."""
 
     line: int
@@ -69,7 +72,7 @@ class Heading(NamedTuple):
         return self.end > self.line + 1
 
 
-class FencedBlock(NamedTuple):
+class FencedBlock(Struct, frozen=True):
     """One fenced block: lines `start` to `end` (exclusive), content without fence indentation."""
 
     start: int
@@ -80,7 +83,7 @@ class FencedBlock(NamedTuple):
     closed: bool
 
 
-class ListItem(NamedTuple):
+class ListItem(Struct, frozen=True):
     """One item of a list that lies in no other list or quote."""
 
     line: int
@@ -88,7 +91,7 @@ class ListItem(NamedTuple):
     text: str
 
 
-class HtmlBlock(NamedTuple):
+class HtmlBlock(Struct, frozen=True):
     """Lines `start` to `end` (exclusive) that CommonMark leaves to HTML."""
 
     start: int
@@ -96,8 +99,7 @@ class HtmlBlock(NamedTuple):
     closed: bool
 
 
-@dataclass(frozen=True)
-class BlockScan:
+class BlockScan(Struct, frozen=True):
     """The block structure of a document, as far as plans need it."""
 
     # The lines without byte order mark and carriage return.
@@ -120,8 +122,7 @@ class Leaf:
     CODE: Final = 4
 
 
-@dataclass
-class Container:
+class Container(Struct):
     """A quote or a list item."""
 
     # 0 for a quote, else the columns that a line must be indented to stay in the list item.
@@ -129,8 +130,7 @@ class Container:
     empty: bool = True
 
 
-@dataclass
-class OpenFence:
+class OpenFence(Struct):
     """A fence whose end was not met yet."""
 
     start: int
@@ -163,32 +163,134 @@ _OPEN_TAG = rf"<[A-Za-z][A-Za-z0-9-]*{_ATTRIBUTE}*\s*/?>"
 _CLOSE_TAG = r"</[A-Za-z][A-Za-z0-9-]*\s*>"
 
 
-class HtmlKind(NamedTuple):
+class HtmlKind(Struct, frozen=True):
     """How one kind of block starts, how it ends, and whether it may end a paragraph."""
 
-    start: re.Pattern[str]
+    start: str
     # None: the block ends before the next blank line.
-    end: re.Pattern[str] | None
+    end: str | None
     interrupts: bool = True
 
 
 _KINDS = (
     HtmlKind(
-        re.compile(r"<(?:script|pre|textarea|style)(?:\s|>|$)", re.I),
-        re.compile(r"</(?:script|pre|textarea|style)>", re.I),
+        r"(?i)<(?:script|pre|textarea|style)(?:\s|>|$)",
+        r"(?i)</(?:script|pre|textarea|style)>",
     ),
-    HtmlKind(re.compile(r"<!--"), re.compile(r"-->")),
-    HtmlKind(re.compile(r"<\?"), re.compile(r"\?>")),
-    HtmlKind(re.compile(r"<![A-Za-z]"), re.compile(r">")),
-    HtmlKind(re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>")),
-    HtmlKind(re.compile(rf"</?(?:{_BLOCK_TAGS})(?:\s|/?>|$)", re.I), None),
-    HtmlKind(re.compile(rf"(?:{_OPEN_TAG}|{_CLOSE_TAG})\s*$"), None, interrupts=False),
+    HtmlKind(r"<!--", r"-->"),
+    HtmlKind(r"<\?", r"\?>"),
+    HtmlKind(r"<![A-Za-z]", r">"),
+    HtmlKind(r"<!\[CDATA\[", r"\]\]>"),
+    HtmlKind(rf"(?i)</?(?:{_BLOCK_TAGS})(?:\s|/?>|$)", None),
+    HtmlKind(rf"(?:{_OPEN_TAG}|{_CLOSE_TAG})\s*$", None, interrupts=False),
 )
 
 
 def html_kind(body: str, in_paragraph: bool) -> HtmlKind | None:
     """The kind of HTML block that a line starts, if it starts one."""
     for kind in _KINDS:
-        if kind.start.match(body) and (kind.interrupts or not in_paragraph):
+        if re.match(kind.start, body) and (kind.interrupts or not in_paragraph):
             return kind
     return None
+
+
+NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+Value = str | tuple[str, ...] | None
+
+
+class StatusSpan(Struct, frozen=True):
+    """Where the value of `status:` stands in the document, and how it is written."""
+
+    line: int
+    start: int
+    end: int
+    quote: str = ""
+
+
+class Key(Struct, frozen=True):
+    """One entry of the block; `nested` values are deeper than we read."""
+
+    name: str
+    value: Value
+    line: int
+    nested: bool = False
+
+
+class Frontmatter(Struct, frozen=True):
+    """Lines 0 to `end` (exclusive) of the document."""
+
+    end: int
+    keys: tuple[Key, ...] = ()
+    status: StatusSpan | None = None
+    # Column of the keys, for a status line that has to be added; None where none can be.
+    column: int | None = None
+    refused: str = ""
+    refused_line: int = 0
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """A list of strings, whether written as a list or as one comma-separated value."""
+        value = next((key.value for key in self.keys if key.name == name), None)
+        if value is None:
+            return ()
+        items = value.split(",") if isinstance(value, str) else value
+        return tuple(item.strip() for item in items if item.strip())
+
+    def key(self, name: str) -> Key | None:
+        """The first entry with this name."""
+        return next((key for key in self.keys if key.name == name), None)
+
+
+class PlanLimits(Struct, frozen=True):
+    """What a plan may at most be; checked before anything expensive."""
+
+    max_bytes: int = 20_000_000
+    max_steps: int = 100_000
+
+
+DEFAULT_LIMITS = PlanLimits()
+
+
+def decode(data: bytes, name: str, limits: PlanLimits = DEFAULT_LIMITS) -> str:
+    """The text of a plan file, byte order mark and line ends included."""
+    check_size(len(data), limits, f"`{name}`")
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise PlanUnreadable(
+            f"`{name}` has a NUL byte at offset {nul} (line {_line_at(data, nul)}): "
+            "it is not a text file",
+            facts={"offset": nul, "line": _line_at(data, nul)},
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = _line_at(data, error.start)
+        raise PlanUnreadable(
+            f"`{name}` is not UTF-8: byte 0x{data[error.start]:02x} "
+            f"at offset {error.start} (line {line})",
+            hint="save the plan as UTF-8",
+            facts={"offset": error.start, "line": line},
+        ) from None
+
+
+def check_size(size: int, limits: PlanLimits, what: str = "the plan") -> None:
+    """Refuse what is too large to be read at all."""
+    if size > limits.max_bytes:
+        raise PlanUnreadable(
+            f"{what} has {size:,} bytes, the limit is {limits.max_bytes:,}",
+            hint="split the plan into several plans",
+            facts={"bytes": size, "max_bytes": limits.max_bytes},
+        )
+
+
+def check_steps(count: int, limits: PlanLimits) -> None:
+    """Refuse more steps than anybody can oversee."""
+    if count > limits.max_steps:
+        raise PlanUnreadable(
+            f"the plan has {count:,} steps, the limit is {limits.max_steps:,}",
+            hint="split the plan into several plans, or use `**for_each:**`",
+            facts={"steps": count, "max_steps": limits.max_steps},
+        )
+
+
+def _line_at(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1

@@ -6,10 +6,8 @@ import json
 import re
 from collections.abc import Callable
 from enum import StrEnum
-from itertools import combinations
 from typing import Any
 
-from signoff.domain.globs import plain_path
 from signoff.domain.plan import (
     Contract,
     Effects,
@@ -21,12 +19,11 @@ from signoff.domain.plan import (
 )
 from signoff.planfile.blocks import FencedBlock, LineKind
 from signoff.planfile.fields import Block, FieldReader, FieldSet
-from signoff.planfile.findinglog import FindingLog, did_you_mean
+from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.values import duration_s, yes_no
 
-_SHELLS = frozenset({"", "shell", "bash", "sh", "console", "shellscript", "zsh"})
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RED_OFF = re.compile(r"off(?:[ \t]*\((.*)\)|[ \t]*[:,–—-][ \t]*(.*))?", re.IGNORECASE | re.DOTALL)
+_RED_OFF = r"(?is)off(?:[ \t]*\((.*)\)|[ \t]*[:,–—-][ \t]*(.*))?"
 _HELDOUT = re.compile(r"\w[\w.-]*")
 _NUMBER_KINDS = {
     "exit_code ==": (ExpectationKind.EXIT_CODE, 255),
@@ -39,11 +36,10 @@ _TEXT_KINDS = {
 }
 _NUMBER = re.compile(r"(exit_code|tests)[ \t]*(==|>=)[ \t]*([0-9]{1,9})")
 _TEXT = re.compile(r"(stdout|stderr)[ \t]+(contains|equals)[ \t]+(\".*\")", re.DOTALL)
-_LOOKS_LIKE_ONE = re.compile(
-    r"[^\w]*(?:(?:exit|return|status)[ _-]?(?:code|status)?|rc|std(?:out|err)|output|tests?)"
+_LOOKS_LIKE_ONE = (
+    r"(?is)[^\w]*(?:(?:exit|return|status)[ _-]?(?:code|status)?|rc|std(?:out|err)|output|tests?)"
     r"[`*_]*[ \t]*(?:[=!<>~:]|is\b|equals?\b|contains?\b|includes?\b|matches\b|must\b)"
-    r"|.*\bexit_?code\b|std(?:out|err)\b|.*[=<>!]=[ \t]*[0-9]+[^\w]*$",
-    re.IGNORECASE | re.DOTALL,
+    r"|.*\bexit_?code\b|std(?:out|err)\b|.*[=<>!]=[ \t]*[0-9]+[^\w]*$"
 )
 
 EXPECTATION_HINT = (
@@ -57,20 +53,9 @@ def read_contract(fields: FieldReader, block: Block, found: FieldSet) -> Contrac
     fence = single_fence(fields, block)
     if fence is None:
         return None
+    if not block.name:
+        fields.check_seen(fence.start, block.end)
     findings = fields.findings
-    if not "".join(fence.content).strip(" \t"):
-        findings.error(
-            "empty-contract", fence.start, "the contract's fence is empty", "write a command"
-        )
-    # An info string may be nothing but space that is none to CommonMark, such as U+00A0.
-    language = next(iter(fence.info.split()), "").casefold()
-    if language not in _SHELLS:
-        findings.warning(
-            "contract-language",
-            fence.start,
-            f"the fence says `{language}`, but a contract is run by bash",
-            "write ```shell, and call the interpreter in the command",
-        )
     options: dict[str, Any] = {}
     for name, field in found.fields.items():
         attribute, read = _OPTIONS.get(name, ("", None))
@@ -110,22 +95,29 @@ def single_fence(fields: FieldReader, block: Block) -> FencedBlock | None:
 
 
 def _expectations(fields: FieldReader, block: Block, fence: FencedBlock) -> tuple[Expectation, ...]:
-    found: list[tuple[int, Expectation]] = []
+    found: list[Expectation] = []
     findings = fields.findings
     stray: list[int] = []
     if block.name and block.rest:
-        _misplaced(fields, block.line, block.rest, stray)
+        stray.append(block.line)
     for i in range(fields.below(block), block.end):
         if fields.kinds[i] not in (LineKind.TEXT, LineKind.CODE):
             continue
         text = fields.lines[i].strip(" \t")
         if i < fence.start:
-            if block.name:
-                _misplaced(fields, i, text, stray)
+            stray += [i] if block.name else []
             continue
         seen = read_expectation(text)
         if isinstance(seen, tuple):
-            found.append((i, Expectation(*seen, line=findings.number(i))))
+            expectation = Expectation(*seen, line=findings.number(i))
+            found.append(expectation)
+            if always_holds(expectation):
+                findings.warning(
+                    "expectation-always-holds",
+                    i,
+                    f"`{expectation}` always holds",
+                    "say what must be there, or delete the line",
+                )
         elif seen is not None:
             findings.error("bad-expectation", i, f"`{text}`: {seen}", EXPECTATION_HINT)
         else:
@@ -137,22 +129,7 @@ def _expectations(fields: FieldReader, block: Block, fence: FencedBlock) -> tupl
             "this text is neither an expectation nor a field; nobody acts on it",
             EXPECTATION_HINT,
         )
-    if len(found) > 1:
-        check_contradictions(findings, found)
-    return tuple(expectation for _, expectation in found)
-
-
-def _misplaced(fields: FieldReader, i: int, text: str, stray: list[int]) -> None:
-    """Text between the field's name and its fence."""
-    if read_expectation(text) is None:
-        stray.append(i)
-    else:
-        fields.findings.error(
-            "bad-expectation",
-            i,
-            f"`{text}` stands above the command",
-            "move it below the contract's closing fence",
-        )
+    return tuple(found)
 
 
 Seen = tuple[ExpectationKind, str | int] | str | None
@@ -168,7 +145,7 @@ def read_expectation(text: str) -> Seen:
     quoted = _TEXT.fullmatch(text)
     if quoted and f"{quoted[1]} {quoted[2]}" in _TEXT_KINDS:
         return _text_expectation(_TEXT_KINDS[f"{quoted[1]} {quoted[2]}"], quoted[3])
-    return "it is not understood" if _LOOKS_LIKE_ONE.match(text) else None
+    return "it is not understood" if re.match(_LOOKS_LIKE_ONE, text) else None
 
 
 def _text_expectation(kind: ExpectationKind, quoted: str) -> Seen:
@@ -180,26 +157,11 @@ def _text_expectation(kind: ExpectationKind, quoted: str) -> Seen:
     return kind, value
 
 
-def check_contradictions(findings: FindingLog, found: list[tuple[int, Expectation]]) -> None:
-    """Complain about pairs that no output can satisfy."""
-    for (_, one), (i, other) in combinations(found[:50], 2):
-        if _contradict(one, other) or _contradict(other, one):
-            findings.error(
-                "contradicting-expectations",
-                i,
-                f"`{one}` and `{other}` never hold together",
-                "keep the one that is meant",
-            )
-
-
-def _contradict(one: Expectation, other: Expectation) -> bool:
-    if one.kind is other.kind:
-        single = one.kind in (ExpectationKind.EXIT_CODE, ExpectationKind.STDOUT_EQUALS)
-        return single and one.value != other.value
-    if one.kind is ExpectationKind.STDOUT_EQUALS and other.kind is ExpectationKind.STDOUT_CONTAINS:
-        # A command's last newline may or may not be part of what is compared.
-        return str(other.value) not in f"{one.value}\n"
-    return False
+def always_holds(expectation: Expectation) -> bool:
+    """`tests >= 0`, or output that contains nothing."""
+    if expectation.kind is ExpectationKind.TESTS_AT_LEAST:
+        return expectation.value == 0
+    return expectation.value == "" and expectation.kind is not ExpectationKind.STDOUT_EQUALS
 
 
 Reader = Callable[[FieldReader, Block], Any]
@@ -212,34 +174,28 @@ def bad_value(fields: FieldReader, block: Block, value: str, hint: str) -> None:
     fields.findings.error("bad-value", block.line, shown, hint)
 
 
-def read_duration(fields: FieldReader, block: Block) -> float | None:
-    """Seconds."""
-    value = fields.value(block)
-    seconds = duration_s(value)
-    if seconds is None:
-        fields.findings.error(
-            "bad-duration",
-            block.line,
-            f"`{block.name}: {value}` is not a time",
-            "write a number and a unit: `60 s`, `10 minutes`, `1 h`",
-        )
-    return seconds
+def one_of(read: Callable[[str], Any], hint: str) -> Reader:
+    """The reader of a field with one value that this function understands."""
+
+    def reader(fields: FieldReader, block: Block) -> Any:
+        value = fields.value(block)
+        found = read(value)
+        if found is None:
+            bad_value(fields, block, value, hint)
+        return found
+
+    return reader
+
+
+read_duration = one_of(duration_s, "write a number and a unit: `60 s`, `10 minutes`, `1 h`")
 
 
 def read_paths(fields: FieldReader, block: Block) -> tuple[str, ...]:
     """Files and globs, each spelled as the workspace spells it."""
-    found = tuple(plain_path(item) or item for _, item in fields.items(block))
+    found = tuple(fields.path(i, item) for i, item in fields.items(block))
     if not found:
         bad_value(fields, block, "", "name files or globs, or delete the field")
     return found
-
-
-def _switch(fields: FieldReader, block: Block) -> bool | None:
-    value = fields.value(block)
-    answer = yes_no(value)
-    if answer is None:
-        bad_value(fields, block, value, "write `yes` or `no`")
-    return answer
 
 
 def _env(fields: FieldReader, block: Block) -> tuple[str, ...]:
@@ -266,7 +222,7 @@ def _choice(choices: type[StrEnum]) -> Reader:
 
 
 def _red_first(fields: FieldReader, block: Block) -> RedFirst | None:
-    if _RED_OFF.fullmatch(fields.value(block)):
+    if re.fullmatch(_RED_OFF, fields.value(block)):
         return RedFirst.OFF
     chosen: RedFirst | None = _choice(RedFirst)(fields, block)
     return chosen
@@ -274,7 +230,7 @@ def _red_first(fields: FieldReader, block: Block) -> RedFirst | None:
 
 def _reason(fields: FieldReader, block: Block) -> str:
     """Why red first is off."""
-    off = _RED_OFF.fullmatch(fields.value(block))
+    off = re.fullmatch(_RED_OFF, fields.value(block))
     reason = (off[1] or off[2] or "").strip() if off else ""
     if not reason:
         fields.findings.warning(
@@ -286,12 +242,11 @@ def _reason(fields: FieldReader, block: Block) -> str:
     return reason
 
 
-def _heldout(fields: FieldReader, block: Block) -> str | None:
-    value = fields.value(block)
-    if _HELDOUT.fullmatch(value):
-        return value
-    bad_value(fields, block, value, "name one held-out check")
-    return None
+def _heldout(value: str) -> str | None:
+    return value if _HELDOUT.fullmatch(value) else None
+
+
+_switch = one_of(yes_no, "write `yes` or `no`")
 
 
 # Field: what the contract calls it, and how it is read.
@@ -307,5 +262,5 @@ _OPTIONS: dict[str, tuple[str, Reader]] = {
     "may_extend": ("may_extend", read_paths),
     "may_shrink": ("may_shrink", _switch),
     "judge_in": ("judge_in", _choice(JudgeIn)),
-    "heldout": ("heldout", _heldout),
+    "heldout": ("heldout", one_of(_heldout, "name one held-out check")),
 }

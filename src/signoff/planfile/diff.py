@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import TypeVar
+
+from msgspec import Struct
 
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
 
@@ -16,16 +17,14 @@ _MAX_COMPARED = 25_000_000
 _HEADER = ("title", "context", "budget", "priority", "owner", "depends_on", "touches")
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """A step or postcondition that both plans have, and which of its fields differ."""
 
     id: str
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class PlanDiff:
+class PlanDiff(Struct, frozen=True):
     """From the old plan to the new one; progress does not count."""
 
     header: tuple[str, ...]
@@ -110,16 +109,16 @@ def _changed(old: Mapping[str, _T], new: Mapping[str, _T]) -> tuple[Changed, ...
 def _compared(old: _T, new: _T) -> tuple[str, ...]:
     """The fields that differ; a contract's own fields as `contract.timeout_s`."""
     names: list[str] = []
-    for field in fields(old):
-        before, after = getattr(old, field.name), getattr(new, field.name)
-        if not field.compare or before == after:
+    for name in old.meant():
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
             continue
         if isinstance(before, Contract) and isinstance(after, Contract):
             names += [
-                f"contract.{part.name}"
-                for part in fields(before)
-                if part.compare and getattr(before, part.name) != getattr(after, part.name)
+                f"contract.{part}"
+                for part in before.meant()
+                if getattr(before, part) != getattr(after, part)
             ]
         else:
-            names.append(field.name)
+            names.append(name)
     return tuple(names)

@@ -6,15 +6,59 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Mapping
-from enum import Enum, auto
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final
 
+from msgspec import Struct
+
+from signoff.domain.findings import Severity
+from signoff.domain.globs import plain_path
 from signoff.domain.plan import UnknownField
 from signoff.planfile.blocks import FencedBlock, LineKind
 from signoff.planfile.findinglog import FindingLog, did_you_mean
-from signoff.planfile.invisible import is_invisible
 from signoff.planfile.values import unquoted
+
+# Unicode's default-ignorable code points, those it reserves for more of them included, and letters
+# and marks that are drawn as nothing. A table, because an interpreter knows only the characters
+# of its own Unicode version.
+_IGNORABLE: Final = (
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U00016fe4"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_UNSEEN_CATEGORIES: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp", "Zs"))
+_EMOJI_SELECTOR: Final = "\ufe0f"
+
+
+def is_invisible(char: str) -> bool:
+    """Whether nothing, or nothing but a blank, is drawn for it; plain white space apart."""
+    code = ord(char)
+    if code < 0x7F:
+        return code < 0x20 and char not in "\t\n"
+    return (
+        re.match(_IGNORABLE, char) is not None or unicodedata.category(char) in _UNSEEN_CATEGORIES
+    )
+
+
+def hidden_places(text: str) -> list[int]:
+    """Where a text holds what its reader does not see.
+
+    A carriage return at a line's end is part of the line's end, and the selector behind a symbol
+    is seen: it is what draws the symbol as an emoji.
+    """
+    return [
+        i
+        for i, char in enumerate(text)
+        if is_invisible(char)
+        and not (char == "\r" and text[i + 1 : i + 2] in ("", "\n"))
+        and not (char == _EMOJI_SELECTOR and i and unicodedata.category(text[i - 1]) == "So")
+    ]
+
+
+def called(char: str) -> str:
+    """Number and name of a character, for a message."""
+    return f"U+{ord(char):04X} ({unicodedata.name(char, 'a character without a name').lower()})"
+
 
 HEADER_FIELDS = frozenset({"context", "budget", "priority"})
 OPTION_FIELDS = frozenset(
@@ -37,26 +81,26 @@ STEP_FIELDS = OPTION_FIELDS | {
     "estimate",
     "for_each",
 }
-_HOLD_FENCES = frozenset({"task", "contract", "for_each", "context"})
+_PROSE = frozenset({"task", "context"})
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_MOST_SHOWN = 5
 POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
 
 # How nearly all fields are written.
 _COMMON_FIELD = re.compile(r"\*\*([A-Za-z_]{1,20}):\*\*[ \t]*(.*)", re.DOTALL)
 # Every repetition is bounded, so that no line takes more than time in proportion to its length.
-_FIELD = re.compile(
-    r"[ \t]{0,80}\*\*([^*]{1,60}?)[ \t]{0,20}(?::[ \t]{0,20}\*\*|\*\*[ \t]{0,20}:)(.*)", re.DOTALL
-)
+_FIELD = r"(?s)[ \t]{0,80}\*\*([^*]{1,60}?)[ \t]{0,20}(?::[ \t]{0,20}\*\*|\*\*[ \t]{0,20}:)(.*)"
 _WORD = re.compile(r"\w[\w-]*")
-_LOOKALIKE = re.compile(
+_LOOKALIKE = (
     r"[^\w*]{0,80}?(?:[0-9]{1,9}[.)][ \t]{0,9})?[*_]{0,3}[ \t]{0,9}([^\W_][^*:：\n]{0,40}?)"
     r"[ \t]{0,9}(?:[:：][ \t]{0,9}[*_]{1,3}|[*_]{1,3}[ \t]{0,9}[:：]|[:：](?=[^*\n]*\*\*[ \t]*$))"
 )
-_BULLET = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)", re.DOTALL)
+_BULLET = r"(?s)[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)"
 # Letters of other scripts that print like the Latin letters of our field names.
 _LOOKALIKE_LETTERS = str.maketrans("асеорхуіјѕһԁɡⅼոυνκτρ", "aceopxyijshdglnuvktp")
 
 
-class Block(NamedTuple):
+class Block(Struct, frozen=True):
     """A field, or text in no field (`name` empty): lines `line` to `end`, the rest of the first."""
 
     name: str
@@ -65,7 +109,7 @@ class Block(NamedTuple):
     end: int
 
 
-class FieldSet(NamedTuple):
+class FieldSet(Struct, frozen=True):
     """What one step, postcondition or header says."""
 
     # By name; where one stands twice, the first.
@@ -130,9 +174,35 @@ class FieldReader:
                 )
             else:
                 fields[name] = block
-                if block.end > block.line + 1 and name not in _HOLD_FENCES:
-                    self._check_no_fence(block)
+                if name not in _PROSE:
+                    self.check_seen(block.line, block.end)
         return FieldSet(fields, tuple(loose), tuple(unknown))
+
+    def check_seen(self, start: int, end: int) -> None:
+        """What a reader cannot see must neither be run nor decide anything."""
+        for i in range(start, end):
+            line = self.lines[i]
+            if line.isascii() and not _CONTROL.search(line):
+                continue
+            for at in hidden_places(line)[:_MOST_SHOWN]:
+                self.findings.error(
+                    "hidden-characters",
+                    i,
+                    f"the line holds {called(line[at])} in column {at + 1}",
+                    "delete the character and type the text again",
+                )
+
+    def path(self, i: int, path: str) -> str:
+        """A path or glob as the workspace spells it; one that leads outside is an error."""
+        plain = plain_path(path) or path
+        if plain.startswith(("/", "~", "\\")) or ".." in plain.replace("\\", "/").split("/"):
+            self.findings.error(
+                "path-outside",
+                i,
+                f"`{path}` leaves the workspace",
+                "name a path relative to the workspace, without `..`",
+            )
+        return plain
 
     def _field(self, i: int, known: frozenset[str], max_indent: int) -> tuple[str, str] | None:
         """Name and rest of the line, if it is a field; complains about near misses."""
@@ -142,59 +212,40 @@ class FieldReader:
             return name, common[2].rstrip(" \t")
         if "*" not in line and "_" not in line:
             return None
-        found = _FIELD.match(line)
+        found = re.match(_FIELD, line)
         if found and not _indented_more(line, max_indent):
-            name, problem = _classify(found[1], known)
-            if problem is _Problem.NONE:
-                return name, found[2].strip(" \t")
-            if problem is not _Problem.PLAIN_TEXT:
-                self._complain(i, found[1], problem, known=known)
-                return name, found[2].strip(" \t")
-        else:
-            near = _LOOKALIKE.match(line)
-            if near and skeleton(near[1]) in known:
-                name = skeleton(near[1])
-                self.findings.warning(
-                    "field-not-read",
-                    i,
-                    f"`{name}` is not read here: the line is not written as a field",
-                    f"write `**{name}:**` at the start of the line, or reword the text",
-                )
+            name = _name(found[1], known)
+            if name and name not in known:
+                self._complain(i, found[1].strip(" \t"), known)
+            return (name, found[2].strip(" \t")) if name else None
+        near = re.match(_LOOKALIKE, line)
+        if near and (name := skeleton(near[1])) in known:
+            self.findings.warning(
+                "field-not-read",
+                i,
+                f"`{name}` is not read here: the line is not written as a field",
+                f"write `**{name}:**` at the start of the line, or reword the text",
+            )
         return None
 
-    def _complain(self, i: int, written: str, problem: _Problem, *, known: frozenset[str]) -> None:
-        name = written.strip(" \t").lower()
-        if problem is _Problem.DISGUISED:
-            self.findings.error(
-                "disguised-field",
-                i,
-                f"`{ascii(written)[1:-1]}` reads like `{skeleton(written)}` "
-                "but is spelt with other characters",
-                f"type `**{skeleton(written)}:**` again",
-            )
-            return
+    def _complain(self, i: int, written: str, known: frozenset[str]) -> None:
+        """Look-alikes of our own names are errors: a reader takes them for the field."""
+        name, seen, disguised = written.lower(), skeleton(written), not written.isascii()
         if self.findings.full:
             return
-        elsewhere = (STEP_FIELDS | HEADER_FIELDS) - known
-        if name in elsewhere:
-            where = "above `## Steps`" if name in HEADER_FIELDS else "in a step"
-            hint = f"`{name}` belongs {where}"
-        else:
-            hint = did_you_mean(
-                name, known, f"write plain text (`{written.strip()}: …`) if it belongs to the task"
-            )
-        self.findings.warning(
-            "unknown-field", i, f"`{name}` is not a field; nobody acts on it", hint
+        hint = did_you_mean(
+            seen, known, f"write plain text (`{written}: …`) if it belongs to the task"
         )
-
-    def _check_no_fence(self, block: Block) -> None:
-        for fence in self.fences_in(block)[:1]:
-            self.findings.warning(
-                "stray-text",
-                fence.start,
-                f"`{block.name}` does not take a fenced block; nobody acts on it",
-                "put it below the field it belongs to",
-            )
+        if seen in (STEP_FIELDS | HEADER_FIELDS) - known:
+            where = "above `## Steps`" if seen in HEADER_FIELDS else "in a step"
+            hint = f"`{seen}` belongs {where}"
+        self.findings.add(
+            Severity.ERROR if disguised and seen in known else Severity.WARNING,
+            "unknown-field",
+            i,
+            f"`{ascii(name)[1:-1] if disguised else name}` is not a field; nobody acts on it",
+            hint,
+        )
 
     def fences_in(self, block: Block) -> list[FencedBlock]:
         """The fenced blocks that start inside a field."""
@@ -252,18 +303,11 @@ class FieldReader:
         """A list, written with commas beside the name or as bullets below it."""
         found: list[tuple[int, str]] = []
         for i, line in self.words(block):
-            bullet = _BULLET.fullmatch(line) if i > block.line else None
+            bullet = re.fullmatch(_BULLET, line) if i > block.line else None
             text = bullet[1] if bullet else line
             parts = [text] if bullet and not split_bullets else text.split(",")
             found += [(i, item) for part in parts if (item := unquoted(part))]
         return found
-
-
-class _Problem(Enum):
-    NONE = auto()
-    PLAIN_TEXT = auto()
-    DISGUISED = auto()
-    UNKNOWN = auto()
 
 
 def _is_unseen(char: str) -> bool:
@@ -281,18 +325,12 @@ def skeleton(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _classify(written: str, known: frozenset[str]) -> tuple[str, _Problem]:
-    """The field's name, and what is the matter with it."""
+def _name(written: str, known: frozenset[str]) -> str:
+    """The field's name in lower case; empty where the bold words are plain text."""
     name = written.strip(" \t").lower()
-    if name in known:
-        return name, _Problem.NONE
-    seen = skeleton(written)
-    ours = STEP_FIELDS | HEADER_FIELDS
-    if seen in ours and not name.isascii():
-        return name, _Problem.DISGUISED
-    if _WORD.fullmatch(name) or seen in ours:
-        return name, _Problem.UNKNOWN
-    return name, _Problem.PLAIN_TEXT
+    if name in known or _WORD.fullmatch(name) or skeleton(written) in STEP_FIELDS | HEADER_FIELDS:
+        return name
+    return ""
 
 
 def _indented_more(line: str, columns: int) -> bool:

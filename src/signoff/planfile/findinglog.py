@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
+from functools import partialmethod
 
 from signoff.domain.findings import Finding, Severity
+from signoff.errors import nearest
 from signoff.planfile.blocks import bare
 from signoff.planfile.outline import Outline
 
@@ -14,25 +15,17 @@ _MAX_TEXT = 200
 _MAX_MESSAGE = 500
 
 CODES: Mapping[str, str] = {
-    "bad-budget": "a budget or estimate is not understood, so it could not be enforced",
-    "bad-duration": "a time is not a number with a unit",
     "bad-expectation": "a line below a contract is an expectation that cannot be read",
     "bad-frontmatter": "the frontmatter cannot be read as `name: value` lines",
-    "bad-on-fail": "a failure policy is none of those that exist",
-    "bad-subscription": "a subscription is neither `file:` nor `topic:`",
-    "bad-value": "a field has a value that it does not allow",
-    "contract-language": "a contract's fence names a language that is not the shell",
+    "bad-value": "a field has a value that it does not allow, such as a time without a unit",
     "contract-without-fence": "a contract or list command is not written as a fenced block",
-    "contradicting-expectations": "two expectations of a contract can never hold together",
-    "disguised-field": "a field name is spelt with invisible or look-alike characters",
-    "disguised-heading": "a line looks like a step's heading to a reader but is none",
     "duplicate-field": "a field is there twice in one step, and which one counts is unclear",
     "duplicate-section": "`## Steps` or `## Postconditions` is there twice",
     "duplicate-step-id": "two steps have the same number",
-    "empty-contract": "a contract's fence holds no command",
     "empty-plan": "the document is empty",
+    "expectation-always-holds": "an expectation that nothing can break",
     "field-not-read": "a line looks like a field but is not written as one",
-    "heading-inside-step": "a deeper heading ends the field above it",
+    "hidden-characters": "a character that a reader cannot see, in text that is run or decides",
     "hidden-text": "a comment that readers do not see would go to the agent",
     "line-end": "a carriage return or NUL that other programs read as the end of a line",
     "missing-contract": "a step has no contract",
@@ -41,15 +34,12 @@ CODES: Mapping[str, str] = {
     "missing-title": "the plan has no `# title`",
     "misspelt-section": "a section's name is nearly `Steps` or `Postconditions`",
     "no-steps": "the plan has no steps",
-    "not-a-step": "a heading among the steps has no number, so it is no step",
+    "not-a-step": "a heading looks like a step, and has no number, level or place of one",
+    "path-outside": "a path that is absolute or leaves the workspace",
     "postcondition-not-numbered": "text among the postconditions is no numbered item",
-    "postcondition-numbering": "postconditions are not numbered one after the other",
     "postcondition-without-contract": "nobody but a person can decide this postcondition",
     "red-first-off-without-reason": "red first is off and nobody says why",
-    "section-not-read": "a section that signoff does not read",
     "several-contracts": "a contract has more than one fenced block",
-    "several-marks": "a step carries more than one mark",
-    "step-outside-steps": "a step's heading stands outside `## Steps`",
     "stray-text": "text that belongs to no field, so nobody acts on it",
     "too-many-findings": "the list of findings was cut off",
     "too-deep": "lists and quotes are nested too deeply to read",
@@ -58,10 +48,8 @@ CODES: Mapping[str, str] = {
     "underlined-heading": "a line of `---` turns the text above it into a heading",
     "unknown-field": "a field that signoff does not know",
     "unknown-frontmatter-key": "a frontmatter name that signoff does not use",
-    "unknown-mark": "a sign before a step's title is none of the marks",
     "unknown-need": "a step needs a step that does not exist",
     "unknown-status": "the plan's status is none of the six",
-    "wrong-step-level": "a heading looks like a step but has the wrong level",
 }
 """Everything that reading a plan can find, with what each means."""
 
@@ -75,18 +63,6 @@ class FindingLog:
         self.all: list[Finding] = []
         self.step: str | None = None  # that is being read
 
-    def error(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
-        """Something that stops the plan from being verified."""
-        self._add(Severity.ERROR, code, i, message, hint, step)
-
-    def warning(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
-        """Something that is probably not what the author meant."""
-        self._add(Severity.WARNING, code, i, message, hint, step)
-
-    def note(self, code: str, i: int, message: str, hint: str, step: str | None = None) -> None:
-        """Something worth knowing."""
-        self._add(Severity.NOTE, code, i, message, hint, step)
-
     @property
     def full(self) -> bool:
         """Whether there are so many findings that more would help nobody."""
@@ -96,9 +72,16 @@ class FindingLog:
         """The line of the file, from 1, for a line of the outline."""
         return self._numbers[i] + 1
 
-    def _add(
-        self, severity: Severity, code: str, i: int, message: str, hint: str, step: str | None
+    def add(
+        self,
+        severity: Severity,
+        code: str,
+        i: int,
+        message: str,
+        hint: str,
+        step: str | None = None,
     ) -> None:
+        """A finding about a line of the outline."""
         if code not in CODES:
             raise KeyError(code)
         if self.full:
@@ -114,12 +97,16 @@ class FindingLog:
             Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step or self.step)
         )
 
+    error = partialmethod(add, Severity.ERROR)
+    warning = partialmethod(add, Severity.WARNING)
+    note = partialmethod(add, Severity.NOTE)
+
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, listed: bool = False) -> str:
     """A hint that names the closest known word, or says something else, with all known words."""
     names = sorted(known)
-    close = difflib.get_close_matches(word.casefold()[:60], names, n=1, cutoff=0.7)
+    close = nearest(word.casefold()[:60], names, 0.7)
     if close:
-        return f"did you mean `{close[0]}`?"
+        return f"did you mean `{close}`?"
     shown = ", ".join(f"`{name}`" for name in names) if listed else ""
     return f"{otherwise}; known: {shown}" if shown else otherwise

@@ -1,17 +1,78 @@
-"""The skeleton of a plan document: frontmatter, sections, step headings and hints of progress."""
+"""The skeleton of a plan document: frontmatter, sections, steps, hints of progress; its digests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
+from functools import lru_cache
 
+from msgspec import Struct
+
+from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Mark
-from signoff.planfile.blocks import BlockScan, Heading, LineKind, bare, split_lines
-from signoff.planfile.frontmatter import Frontmatter, find_frontmatter, read_frontmatter
+from signoff.planfile.blocks import (
+    NULLS,
+    BlockScan,
+    Frontmatter,
+    Heading,
+    Key,
+    LineKind,
+    StatusSpan,
+    bare,
+    split_lines,
+)
 from signoff.planfile.scan import scan
+
+# Both bound the work: PyYAML takes time in proportion to the depth for every token.
+MAX_CHARS = 20_000
+MAX_BRACKETS = 200
+
+# What YAML reads as one line of plain text, whatever stands around it.
+_PLAIN_LINE = re.compile(r"([a-z_]+): +([A-Za-z][\w./-]*(?: [\w./-]+)*) *\r?", re.ASCII)
+
+
+def find_frontmatter(lines: Sequence[str]) -> int:
+    """The line after the block's closing line; 0 without a block, -1 when it is never closed."""
+    if not lines or bare(lines[0]).rstrip(" \t") != "---":
+        return 0
+    for i in range(1, len(lines)):
+        if bare(lines[i]).rstrip(" \t") in ("---", "..."):
+            return i + 1
+    return -1
+
+
+def read_frontmatter(lines: Sequence[str], end: int) -> Frontmatter:
+    """Read the block that ends before line `end`."""
+    inner = "\n".join(lines[1 : end - 1]) + "\n"
+    if len(inner) > MAX_CHARS:
+        return Frontmatter(end, refused=f"it has more than {MAX_CHARS:,} characters")
+    if inner.count("[") + inner.count("{") > MAX_BRACKETS:
+        return Frontmatter(end, refused=f"it has more than {MAX_BRACKETS} brackets")
+    plain = _read_plain(lines, end)
+    if plain is not None:
+        return plain
+    # The library takes longer to load than most plans take to read.
+    from signoff.planfile.yamlblock import read_yaml  # noqa: PLC0415 - as said
+
+    return read_yaml(inner, len(lines[0]) + 1, end)
+
+
+def _read_plain(lines: Sequence[str], end: int) -> Frontmatter | None:
+    """The block, if all of it is `name: some words`, each name once."""
+    keys: dict[str, Key] = {}
+    status: StatusSpan | None = None
+    at = len(lines[0]) + 1
+    for i in range(1, end - 1):
+        found = _PLAIN_LINE.fullmatch(lines[i])
+        if found is None or found[1] in keys:
+            return None
+        keys[found[1]] = Key(found[1], None if found[2] in NULLS else found[2], i)
+        if found[1] == "status":
+            status = StatusSpan(i, at + found.start(2), at + found.end(2))
+        at += len(lines[i]) + 1
+    return Frontmatter(end, tuple(keys.values()), status, 0) if keys else None
+
 
 _MARK_CHARS = "".join(mark.value for mark in Mark)
 _TERM = r"(?:[0-9]+[a-z]?|[A-Z])"
@@ -37,11 +98,10 @@ STATUS_WORDS = {
     "todo": Mark.NONE,
 }
 _WORD = f"(?P<{{}}>{'|'.join(STATUS_WORDS)})"
-_STATUS_HINT = re.compile(
-    r" {0,3}\*\*status"
+_STATUS_HINT = (
+    r"(?i) {0,3}\*\*status"
     rf"(?::[ \t]*{_WORD.format('a')}\*\*|:\*\*[ \t]*{_WORD.format('b')}"
-    rf"|\*\*:[ \t]*{_WORD.format('c')})[ \t]*",
-    re.IGNORECASE,
+    rf"|\*\*:[ \t]*{_WORD.format('c')})[ \t]*"
 )
 
 
@@ -55,16 +115,15 @@ class RegionKind(Enum):
     OTHER = auto()
 
 
-class StepTitle(NamedTuple):
+class StepTitle(Struct, frozen=True):
     """The text of a step's heading, taken apart."""
 
     id: str
     mark: Mark
-    marks: int
     title: str
 
 
-class Region(NamedTuple):
+class Region(Struct, frozen=True):
     """Lines `start` to `end` (exclusive) below a heading that is no step's."""
 
     kind: RegionKind
@@ -73,7 +132,7 @@ class Region(NamedTuple):
     end: int
 
 
-class StepRegion(NamedTuple):
+class StepRegion(Struct, frozen=True):
     """Lines `start` to `end` (exclusive) below a step's heading."""
 
     heading: Heading
@@ -82,15 +141,14 @@ class StepRegion(NamedTuple):
     end: int
 
 
-class Hint(NamedTuple):
+class Hint(Struct, frozen=True):
     """A `**status: …**` line: what somebody wrote about progress, never proof."""
 
     line: int
     mark: Mark
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """`read` are the lines that carry meaning: the file's lines less the status hints.
 
     The plan is a function of `read` alone (and of nothing that the digest leaves out), so that
@@ -150,9 +208,8 @@ def step_title(text: str) -> StepTitle | None:
     if found is None:
         return None
     marks = [char for char in found[2] if char in _MARK_CHARS]
-    return StepTitle(
-        found[1], Mark(marks[0]) if marks else Mark.NONE, len(marks), found[3].strip(" \t")
-    )
+    mark = Mark(marks[0]) if marks else Mark.NONE
+    return StepTitle(found[1], mark, found[3].strip(" \t"))
 
 
 def section_kind(text: str) -> RegionKind:
@@ -166,7 +223,7 @@ def _status_hints(lines: tuple[str, ...], found: BlockScan) -> tuple[Hint, ...]:
     hints = []
     for i, line in enumerate(lines):
         if found.kinds[i] == LineKind.TEXT and "*" in line[:5]:
-            hint = _STATUS_HINT.fullmatch(bare(line))
+            hint = re.fullmatch(_STATUS_HINT, bare(line))
             if hint:
                 word = hint["a"] or hint["b"] or hint["c"]
                 hints.append(Hint(i, STATUS_WORDS[word.lower()]))
@@ -216,3 +273,22 @@ def _opened(
         kind = section_kind(heading.text)
         return kind, kind is RegionKind.STEPS_INTRO, None
     return (RegionKind.OTHER if regions_before > 1 else RegionKind.HEADER), False, None
+
+
+def file_digest(text: str) -> str:
+    """Of every byte: for compare-and-swap."""
+    return digest_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=2)
+def plan_digest(text: str) -> str:
+    """Of the meaning, without marks, status and hints: for pins and evidence.
+
+    Whoever watches a file and writes marks into it asks about the same two texts again and again.
+    """
+    return digest_outline(read_outline(text))
+
+
+def digest_outline(outline: Outline) -> str:
+    """The plan digest of a document whose outline is known."""
+    return digest_bytes(canonical_text(outline).encode("utf-8", "surrogatepass"))

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import gc
+import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
-from signoff.domain.findings import Finding
-from signoff.domain.globs import plain_path
+from msgspec import Struct
+
+from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import Budget, Mark, Plan, PlanStatus, Postcondition, Step
-from signoff.errors import PlanUnreadable, SignoffError
-from signoff.planfile.decode import DEFAULT_LIMITS, PlanLimits, check_size, check_steps, decode
-from signoff.planfile.digest import digest_outline, file_digest
-from signoff.planfile.fields import HEADER_FIELDS, Block, FieldReader
-from signoff.planfile.findinglog import FindingLog
-from signoff.planfile.outline import Outline, RegionKind, read_outline
+from signoff.errors import PlanUnreadable, SignoffError, nearest
+from signoff.planfile.blocks import (
+    DEFAULT_LIMITS,
+    Frontmatter,
+    Heading,
+    LineKind,
+    PlanLimits,
+    check_size,
+    check_steps,
+    decode,
+)
+from signoff.planfile.contracts import one_of
+from signoff.planfile.fields import HEADER_FIELDS, Block, FieldReader, skeleton
+from signoff.planfile.findinglog import FindingLog, did_you_mean
+from signoff.planfile.outline import (
+    STEP_ID,
+    Outline,
+    Region,
+    RegionKind,
+    digest_outline,
+    file_digest,
+    read_outline,
+    step_title,
+)
 from signoff.planfile.steps import read_postconditions, read_steps, warn_hidden_text, with_hint
-from signoff.planfile.structure import check_structure
-from signoff.planfile.values import amounts
+from signoff.planfile.values import Amounts, amounts
 
 __all__ = ["Parsed", "PlanLimits", "decode", "parse"]
 
@@ -48,8 +66,7 @@ def without_collection(work: Callable[P, R]) -> Callable[P, R]:
     return rested
 
 
-@dataclass(frozen=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """The plan as far as it could be read, what is wrong with it, and the file's lines."""
 
     plan: Plan
@@ -109,10 +126,18 @@ def _plan(findings: FindingLog, text: str) -> Plan:
         status=_status(outline),
         owner=owner.value if owner and isinstance(owner.value, str) else "",
         depends_on=block.values("depends_on") if block else (),
-        touches=tuple(plain_path(t) or t for t in block.values("touches")) if block else (),
+        touches=_touches(fields, block),
         file_digest=file_digest(text),
         plan_digest=digest_outline(outline),
     )
+
+
+def _touches(fields: FieldReader, block: Frontmatter | None) -> tuple[str, ...]:
+    key = block.key("touches") if block else None
+    if block is None or key is None:
+        return ()
+    fields.check_seen(key.line, key.line + 1)
+    return tuple(fields.path(key.line, path) for path in block.values("touches"))
 
 
 def _title(findings: FindingLog, complain: bool) -> str:
@@ -141,19 +166,17 @@ def _header(fields: FieldReader) -> tuple[str, Budget, str]:
     return context, budget, priority or "normal"
 
 
-def _budget(fields: FieldReader, block: Block) -> Budget:
-    value = fields.value(block)
+def _some_amounts(value: str) -> Amounts | None:
     found = amounts(value)
-    line = fields.findings.number(block.line)
-    if found is None:
-        fields.findings.error(
-            "bad-budget",
-            block.line,
-            f"`{value}` is not a budget that can be kept",
-            "write `max 200k tokens, $1.50, 20 minutes`; leave out what has no limit",
-        )
-        return Budget(line=line)
-    return Budget(found.tokens, found.usd, found.wall_s, line)
+    return None if found is None or 0 in found else found
+
+
+_read_budget = one_of(_some_amounts, "write `max 200k tokens, $1.50, 20 minutes`, or leave it out")
+
+
+def _budget(fields: FieldReader, block: Block) -> Budget:
+    tokens, usd, wall_s = _read_budget(fields, block) or (None, None, None)
+    return Budget(tokens, usd, wall_s, fields.findings.number(block.line))
 
 
 def _postconditions(fields: FieldReader) -> tuple[Postcondition, ...]:
@@ -167,11 +190,8 @@ def _postconditions(fields: FieldReader) -> tuple[Postcondition, ...]:
 def _status(outline: Outline) -> PlanStatus:
     key = outline.frontmatter.key("status") if outline.frontmatter else None
     known = {status.value: status for status in PlanStatus}
-    return (
-        known.get(key.value, PlanStatus.DRAFT)
-        if key and isinstance(key.value, str)
-        else (PlanStatus.DRAFT)
-    )
+    said = key.value if key and isinstance(key.value, str) else ""
+    return known.get(said, PlanStatus.DRAFT)
 
 
 def _with_hints(outline: Outline, steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -187,4 +207,187 @@ def _with_hints(outline: Outline, steps: tuple[Step, ...]) -> tuple[Step, ...]:
             marks[at] = hint.mark
     return tuple(
         with_hint(step, marks[at]) if at in marks else step for at, step in enumerate(steps)
+    )
+
+
+_FRONTMATTER_KEYS = frozenset({"type", "status", "owner", "depends_on", "touches"})
+_LISTS = frozenset({"depends_on", "touches"})
+_SECTIONS = ("steps", "postconditions")
+# Anything that is no word before hashes and a number: quotes, bullets, comments, invisible signs.
+_STEP_LIKE = (
+    r"(?i)[^\w#＃\n]{0,40}(?:[0-9]{1,9}[.)][ \t]+)?"
+    rf"[#＃]{{1,6}}[^\w\n]{{0,12}}(?:step\s+)?{STEP_ID}[.):]"
+)
+_NUMBERED = rf"(?i)[^\w]*(?:step\b[\s#]*)?(?:{STEP_ID}|\d+|[IVX]+)\b"
+
+
+def check_structure(findings: FindingLog) -> None:
+    """Everything about the document that is not about one field."""
+    outline = findings.outline
+    if outline.unclosed_frontmatter:
+        findings.error(
+            "bad-frontmatter", 0, "the frontmatter is never closed", "add a line `---` below it"
+        )
+    if outline.frontmatter is not None:
+        _check_frontmatter(findings, outline.frontmatter)
+    _check_blocks(findings)
+    _check_sections(findings)
+    _check_other_headings(findings)
+    _check_lines(findings)
+
+
+def _check_frontmatter(findings: FindingLog, block: Frontmatter) -> None:
+    if block.refused:
+        findings.error(
+            "bad-frontmatter",
+            block.refused_line,
+            f"the frontmatter cannot be read: {block.refused}",
+            "write one `name: value` per line, values plain or lists of plain values",
+        )
+        return
+    for key in block.keys:
+        if key.name not in _FRONTMATTER_KEYS:
+            hint = did_you_mean(key.name, _FRONTMATTER_KEYS, "it is kept as it is")
+            findings.note(
+                "unknown-frontmatter-key", key.line, f"`{key.name}` is not used by signoff", hint
+            )
+        elif key.nested or (isinstance(key.value, tuple) and key.name not in _LISTS):
+            shape = "a list of plain values" if key.name in _LISTS else "one plain value"
+            findings.error(
+                "bad-frontmatter", key.line, f"`{key.name}` must be {shape}", "rewrite it"
+            )
+    _check_status(findings, block)
+
+
+def _check_status(findings: FindingLog, block: Frontmatter) -> None:
+    status = block.key("status")
+    if status is None or status.nested or isinstance(status.value, tuple):
+        return
+    words = [word.value for word in PlanStatus]
+    if status.value is not None and status.value not in words:
+        hint = did_you_mean(status.value, words, "write " + ", ".join(words[:-1]) + " or failed")
+        findings.error("unknown-status", status.line, f"`{status.value}` is not a status", hint)
+    elif block.status is None:
+        findings.error(
+            "bad-frontmatter",
+            status.line,
+            "`status` must have a line to itself",
+            "write `status: draft` on a line of its own",
+        )
+
+
+def _check_blocks(findings: FindingLog) -> None:
+    scan = findings.outline.scan
+    for fence in scan.fences:
+        if not fence.closed:
+            findings.error(
+                "unclosed-fence",
+                fence.start,
+                "the fenced block is not closed where the text around it ends",
+                "close it with a line of as many backticks",
+            )
+    for html in scan.html:
+        if not html.closed:
+            findings.error(
+                "unclosed-comment",
+                html.start,
+                "the HTML block is never closed and hides what is below it",
+                "close it, with `-->` for a comment",
+            )
+    if scan.too_deep is not None:
+        findings.error(
+            "too-deep",
+            scan.too_deep,
+            "more than 20 lists or quotes inside each other",
+            "flatten them",
+        )
+    for heading in findings.outline.underlined_text:
+        findings.error(
+            "underlined-heading",
+            heading.line,
+            "the line of dashes below makes a heading of this text",
+            "put a blank line above the dashes, or write `## …` for a heading",
+        )
+
+
+def _check_sections(findings: FindingLog) -> None:
+    seen: dict[RegionKind, int] = {}
+    for region in findings.outline.regions:
+        heading = region.heading
+        if heading is None or heading.level > 2:
+            continue
+        if region.kind in (RegionKind.STEPS_INTRO, RegionKind.POSTCONDITIONS):
+            if region.kind in seen:
+                findings.error(
+                    "duplicate-section",
+                    heading.line,
+                    f"`{heading.text}` is there twice: first on line {seen[region.kind]}",
+                    "move everything into one section",
+                )
+            seen.setdefault(region.kind, findings.number(heading.line))
+        elif region.kind is RegionKind.OTHER:
+            _check_other_section(findings, heading)
+
+
+def _check_other_section(findings: FindingLog, heading: Heading) -> None:
+    name = skeleton(heading.text[:60]).replace("_", "").strip(":*#")
+    close = nearest(name, _SECTIONS, 0.8)
+    if close and heading.text.strip():
+        findings.error(
+            "misspelt-section",
+            heading.line,
+            f"`{heading.text}` is not a section that signoff reads",
+            f"write `## {close.title()}`",
+        )
+
+
+def _check_other_headings(findings: FindingLog) -> None:
+    """Headings that a reader could take for steps, and that are none."""
+    outline = findings.outline
+    for region in outline.regions:
+        if region.heading is not None and region.kind is RegionKind.NOT_A_STEP:
+            _report_no_step(findings, region.heading, _has_fields(findings, region))
+    steps = {step.heading.line for step in outline.steps}
+    for heading in outline.scan.headings:
+        if not heading.depth and heading.line not in steps and step_title(heading.text):
+            _report_no_step(findings, heading, is_meant=heading.level < 4)
+
+
+def _check_lines(findings: FindingLog) -> None:
+    """Lines that others read as two, or that look like a step in a fence, a comment or a list."""
+    scan = findings.outline.scan
+    tops = {heading.line for heading in scan.headings if not heading.depth}
+    for i, line in enumerate(scan.lines):
+        if "\r" in line or "\0" in line:
+            findings.error(
+                "line-end",
+                i,
+                "a carriage return or NUL stands inside the line: others read two lines here",
+                r"end lines with `\n` or `\r\n`",
+            )
+        elif ("#" in line or "＃" in line) and i not in tops and re.match(_STEP_LIKE, line):
+            findings.warning(
+                "not-a-step",
+                i,
+                "this looks like a step, but is text, or inside a fence, a comment or a list",
+                "write `### N. title` at the start of a line of its own, or reword it",
+            )
+
+
+def _report_no_step(findings: FindingLog, heading: Heading, is_meant: bool) -> None:
+    numbered = re.match(_NUMBERED, heading.text) is not None and heading.level < 4
+    findings.add(
+        Severity.ERROR if is_meant or numbered else Severity.WARNING,
+        "not-a-step",
+        heading.line,
+        f"`{heading.text}` looks like a step, but is none",
+        "write `### N. title` below `## Steps`, or reword the heading",
+    )
+
+
+def _has_fields(findings: FindingLog, region: Region) -> bool:
+    scan = findings.outline.scan
+    return any(
+        scan.kinds[i] == LineKind.TEXT and scan.lines[i].lstrip().startswith("**")
+        for i in range(region.start, region.end)
     )

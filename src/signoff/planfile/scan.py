@@ -27,10 +27,7 @@ from signoff.planfile.blocks import (
 MAX_DEPTH = 20
 
 # A line that, without any list or quote around it, can only be paragraph text.
-_NO_DEFINITION = r"\[[^\[\]\\]*(?:\[|\](?!:))"
-_TEXT_START = rf"(?:[^ \t#`~>\-+*0-9<=_\[]|\*\*[^*\s]|{_NO_DEFINITION})"
-_PLAIN = re.compile(_TEXT_START)
-_PLAIN_BULLET = re.compile(rf"[-+*] {_TEXT_START}")
+_PLAIN = re.compile(r"[^ \t#`~>\-+*0-9<=_\[]|\*\*[^*\s]|\[[^\[\]\\]*(?:\[|\](?!:))")
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$", re.DOTALL)
 _SETEXT = re.compile(r"(?:=+|-+) *$")
@@ -63,7 +60,7 @@ def _definition_lines(lines: list[str]) -> int:
 
 
 class _Scanner:
-    """run → _skip_plain | _line → (_match_containers, _continue_leaf, _open_blocks, _add_text)."""
+    """run → _line → (_match_containers, _continue_leaf, _open_blocks, _add_text)."""
 
     def __init__(self, lines: Sequence[str], first: int) -> None:
         self.lines = [line.removesuffix("\r") for line in lines]
@@ -86,12 +83,15 @@ class _Scanner:
         self.too_deep: int | None = None
 
     def run(self) -> BlockScan:
-        count = len(self.lines)
-        while True:
-            self._skip_plain(count)
-            if self.i >= count:
-                break
-            self._line(self.lines[self.i])
+        count, plain = len(self.lines), _PLAIN.match
+        while self.i < count:
+            line = self.lines[self.i]
+            # Most lines: text that can start nothing, in no list or quote.
+            if plain(line) and not self.stack and self.leaf < Leaf.FENCE:
+                if not self.leaf:
+                    self.leaf, self.paragraph_start = Leaf.PARAGRAPH, self.i
+            else:
+                self._line(line)
             self.i += 1
         # A final "\n" leaves one empty string behind that is no line of the document.
         ends_blank = count > self.first and not self.lines[-1]
@@ -107,72 +107,6 @@ class _Scanner:
             tuple(self.html),
             self.too_deep,
         )
-
-    def _skip_plain(self, count: int) -> None:
-        """The fast lane for what most lines are; none of them starts with a space.
-
-        An unindented line that is no quote stays in no list and in no quote, so what it starts
-        lies at the top, and a blank line only ends the paragraph.
-        """
-        lines, kinds, plain, bullet = self.lines, self.kinds, _PLAIN.match, _PLAIN_BULLET.match
-        stack, i, leaf = self.stack, self.i, self.leaf
-        while i < count and leaf < 2:
-            line = lines[i]
-            if plain(line):
-                if not leaf:
-                    stack.clear()
-                    leaf, self.paragraph_start = Leaf.PARAGRAPH, i
-            elif not line:
-                if stack and not self._outlasts_blank():
-                    break
-                leaf = Leaf.NONE
-                kinds[i] = LineKind.BLANK
-            elif bullet(line):
-                stack[:] = [Container(2, empty=False)]
-                self.items.append(ListItem(i, None, line[2:].strip(" \t")))
-                leaf, self.paragraph_start = Leaf.PARAGRAPH, i
-            elif line[0] in "#`~":
-                end = self._top_block(i, count)
-                if end == i:
-                    break
-                leaf = Leaf.NONE
-                i = end
-                continue
-            else:
-                break
-            i += 1
-        self.i, self.leaf = i, leaf
-
-    def _top_block(self, i: int, count: int) -> int:
-        """Record an unindented heading, or a fence with a plain end; the line after it, or `i`."""
-        lines = self.lines
-        line = lines[i]
-        if line[0] == "#":
-            atx = _ATX.match(line)
-            if atx is None:
-                return i
-            title = without_closing_hashes(line[atx.end() :])
-            self.headings.append(Heading(i, len(atx[1]), title, 0, i + 1))
-            self.kinds[i] = LineKind.HEADING
-            self.stack.clear()
-            return i + 1
-        opener = _FENCE.match(line)
-        if opener is None:
-            return i
-        marker = opener[1] or opener[3]
-        end = i + 1
-        while end < count and not lines[end].lstrip(" \t").startswith(marker):
-            end += 1
-        if end == count or lines[end] != marker:
-            return i
-        info = (opener[2] or opener[4] or "").strip(" \t")
-        self.fences.append(FencedBlock(i, end + 1, info, tuple(lines[i + 1 : end]), 0, True))
-        self.kinds[i : end + 1] = bytes([LineKind.FENCE]) * (end + 1 - i)
-        self.stack.clear()
-        return end + 1
-
-    def _outlasts_blank(self) -> bool:
-        return not self.stack[-1].empty and all(container.width for container in self.stack)
 
     def _line(self, raw: str) -> None:
         # Tabs count as spaces up to the next multiple of four wherever they shape blocks.
@@ -371,7 +305,7 @@ class _Scanner:
 
     def _end_html_here(self, body: str) -> None:
         end = self.html_kind.end if self.html_kind else None
-        if end is not None and end.search(body):
+        if end is not None and re.search(end, body):
             self._close_leaf(self.i + 1, closed=True)
 
     def _close_unmatched(self, matched: int) -> None:

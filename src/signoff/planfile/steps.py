@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from signoff.domain.globs import plain_path
+from msgspec.structs import replace
+
 from signoff.domain.plan import (
     Contract,
     Cost,
     Mark,
-    OnFail,
     Postcondition,
     Step,
     Subscription,
@@ -23,6 +22,7 @@ from signoff.planfile.blocks import LineKind, ListItem
 from signoff.planfile.contracts import (
     Reader,
     bad_value,
+    one_of,
     read_contract,
     read_duration,
     read_paths,
@@ -178,56 +178,25 @@ def _subscriptions(fields: FieldReader, block: Block) -> tuple[Subscription, ...
     for i, item in fields.items(block):
         seen = _SUBSCRIPTION.fullmatch(item)
         if seen is None:
-            fields.findings.error(
-                "bad-subscription",
-                i,
-                f"`{item}` is not a subscription",
-                f"write `file:{item}` or `topic:{item}`",
-            )
+            hint = f"write `file:{item}` or `topic:{item}`"
+            bad_value(fields, replace(block, line=i), item, hint)
             continue
         kind, target = SubscriptionKind(seen[1].lower()), seen[2].strip()
         if kind is SubscriptionKind.FILE:
-            target = plain_path(target) or target
+            target = fields.path(i, target)
         found.append(Subscription(kind, target, fields.findings.number(i)))
     return tuple(found)
 
 
-def _on_fail(fields: FieldReader, block: Block) -> OnFail | None:
-    value = fields.value(block)
-    policy = on_fail(value)
-    if policy is None:
-        fields.findings.error(
-            "bad-on-fail",
-            block.line,
-            f"`{value}` is not a failure policy",
-            "write `retry(N)`, `escalate`, `abort`, or `retry(N), then escalate|abort`",
-        )
-    return policy
-
-
-def _estimate(fields: FieldReader, block: Block) -> Cost | None:
-    value = fields.value(block)
+def _estimate(value: str) -> Cost | None:
     seen = amounts(value)
     if seen is None or seen.wall_s is not None:
-        fields.findings.error(
-            "bad-budget",
-            block.line,
-            f"`{value}` is not an estimate in tokens and dollars",
-            "write `20k tokens, $0.10`",
-        )
         return None
     return Cost(seen.tokens or 0, seen.usd or 0.0)
 
 
 def _for_each(fields: FieldReader, block: Block) -> str | None:
     fence = single_fence(fields, block)
-    if fence is not None and (text := fields.words(block)):
-        fields.findings.warning(
-            "stray-text",
-            text[0][0],
-            "`for_each` takes one fenced command; this text belongs to no field",
-            "move it into `**task:**`, or delete it",
-        )
     return "\n".join(fence.content) if fence else None
 
 
@@ -240,8 +209,11 @@ _FIELDS: dict[str, tuple[str, Reader]] = {
     "protects": ("protects", read_paths),
     "touches": ("touches", read_paths),
     "timeout": ("timeout_s", read_duration),
-    "on_fail": ("on_fail", _on_fail),
-    "estimate": ("estimate", _estimate),
+    "on_fail": (
+        "on_fail",
+        one_of(on_fail, "write `retry(N)`, `escalate`, `abort` or `retry(N), then escalate|abort`"),
+    ),
+    "estimate": ("estimate", one_of(_estimate, "write `20k tokens, $0.10`")),
     "for_each": ("for_each", _for_each),
 }
 
@@ -268,17 +240,9 @@ def read_postconditions(fields: FieldReader, region: Region, first: int) -> list
     numbered = [item for item in items if item.number is not None]
     starts = [item.line for item in numbered]
     _check_unnumbered(fields, region, items, starts[0] if starts else region.end)
-    all_ones = all(item.number == 1 for item in numbered)
     found = []
     for at, item in enumerate(numbered):
         end = starts[at + 1] if at + 1 < len(starts) else region.end
-        if item.number != at + 1 and not all_ones:
-            fields.findings.warning(
-                "postcondition-numbering",
-                item.line,
-                f"this is postcondition {at + 1}, but it is numbered {item.number}",
-                "number them 1, 2, 3",
-            )
         found.append(_postcondition(fields, item, end, first + at))
     return found
 

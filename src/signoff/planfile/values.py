@@ -10,17 +10,11 @@ from signoff.domain.plan import OnFail, Then
 
 # More digits than any sensible number; int() of a very long one would raise.
 _NUMBER = r"(?<![0-9.,])[0-9]{1,12}(?:[,_][0-9]{3}){0,4}(?:\.[0-9]{1,9})?"
-_TIME = re.compile(
-    rf"({_NUMBER}) ?(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![A-Za-z0-9])", re.I
-)
-_TOKENS = re.compile(rf"({_NUMBER}) ?([km]?) ?tokens?\b", re.I)
-_USD = re.compile(rf"(?:US)?\$ ?({_NUMBER})|({_NUMBER}) ?USD\b|USD ?({_NUMBER})", re.I)
-_FILLER = re.compile(
-    r"(?:\s|[,;+.]|\b(?:max|maximum|at|most|up|to|about|and|wall|clock|time|total|in)\b)*", re.I
-)
-_ON_FAIL = re.compile(
-    r"retry ?\( ?([0-9]{1,3}) ?\)(?: ?,? ?then (escalate|abort))?|(escalate|abort)", re.I
-)
+_TIME = rf"(?i)({_NUMBER}) ?(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![A-Za-z0-9])"
+_TOKENS = rf"(?i)({_NUMBER}) ?([km]?) ?tokens?\b"
+_USD = rf"(?i)(?:US)?\$ ?({_NUMBER})|({_NUMBER}) ?USD\b|USD ?({_NUMBER})"
+_FILLER = r"(?i)(?:\s|[,;+.]|\b(?:max|maximum|at|most|up|to|about|and|wall|clock|time|total|in)\b)*"
+_ON_FAIL = r"(?i)retry ?\( ?([0-9]{1,3}) ?\)(?: ?,? ?then (escalate|abort))?|(escalate|abort)"
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -36,23 +30,23 @@ class Amounts(NamedTuple):
 def duration_s(text: str) -> float | None:
     """Seconds in `60 s`, `10 minutes`, `1h 30min`."""
     text = " ".join(text.split())
-    total = sum(_seconds(found) for found in _TIME.finditer(text))
-    rest = _TIME.sub(" ", text)
+    total = sum(_seconds(found) for found in re.finditer(_TIME, text))
+    rest = re.sub(_TIME, " ", text)
     return total if total > 0 and not rest.strip(" \t,.") else None
 
 
 def amounts(text: str) -> Amounts | None:
     """Read `max 200k tokens, $1.50, 20 minutes wall clock`; None when any of it stays unread."""
     text = " ".join(text.split())
-    tokens = list(_TOKENS.finditer(text))
-    rest = _TOKENS.sub(" ", text)
-    usd = list(_USD.finditer(rest))
-    rest = _USD.sub(" ", rest)
-    times = list(_TIME.finditer(rest))
-    rest = _TIME.sub(" ", rest)
+    tokens = list(re.finditer(_TOKENS, text))
+    rest = re.sub(_TOKENS, " ", text)
+    usd = list(re.finditer(_USD, rest))
+    rest = re.sub(_USD, " ", rest)
+    times = list(re.finditer(_TIME, rest))
+    rest = re.sub(_TIME, " ", rest)
     if len(tokens) > 1 or len(usd) > 1 or not (tokens or usd or times):
         return None
-    if not _FILLER.fullmatch(rest):
+    if not re.fullmatch(_FILLER, rest):
         return None
     return Amounts(
         _count(tokens[0]) if tokens else None,
@@ -68,7 +62,7 @@ def on_fail(text: str) -> OnFail | None:
 
 @lru_cache(maxsize=256)
 def _on_fail(text: str) -> OnFail | None:
-    found = _ON_FAIL.fullmatch(" ".join(text.split()))
+    found = re.fullmatch(_ON_FAIL, " ".join(text.split()))
     if found is None:
         return None
     if found[3]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.process.proctable import all_pids, environment_of, has_proc, read_proc, read_stat
 
@@ -15,8 +16,7 @@ _LOOKS = 10
 _PAUSE_S = 0.002
 
 
-@dataclass(frozen=True)
-class ProcessIdentity:
+class ProcessIdentity(Struct, frozen=True):
     """One process for ever: a pid that is used again has another start."""
 
     pid: int
@@ -45,6 +45,24 @@ def ancestors() -> tuple[ProcessIdentity, ...]:
         stat = read_stat(pid) if has_proc() else None
         pid = stat.parent if stat is not None else 0
     return tuple(found)
+
+
+def leads_terminal(pid: int) -> bool:
+    """Whether a terminal begins here: a shell that somebody types into, in a window or a pane."""
+    stat = read_stat(pid) if has_proc() else None
+    return stat is not None and stat.session == pid and stat.terminal != 0
+
+
+def is_typed_below(pid: int) -> bool:
+    """Whether we have the terminal and this ancestor of ours has not: a shell gave it to us.
+
+    So it is below `su`, an editor or a tool's own shell, where a person types commands. What a
+    client starts has the terminal together with the client, or has none.
+    """
+    ours, above = (read_stat(one) if has_proc() else None for one in (os.getpid(), pid))
+    if ours is None or above is None or ours.terminal == 0:
+        return False
+    return ours.terminal == above.terminal and ours.group == ours.foreground != above.group
 
 
 def is_alive(identity: ProcessIdentity) -> bool:

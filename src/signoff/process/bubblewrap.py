@@ -18,14 +18,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
-from signoff.process import birthmark, namespaces
+from signoff.domain.verdict import Ending, Isolation
+from signoff.process import namespaces
 from signoff.process.command import (
     Command,
     Confinement,
@@ -33,13 +32,21 @@ from signoff.process.command import (
     Unavailable,
     as_bytes,
     is_within,
+    mount_arguments,
     popen,
     refusal_of_folder,
     refusal_of_program,
 )
+from signoff.process.egress import VARIABLES, EgressProxy
 from signoff.process.environment import STANDARD_PATH
-from signoff.process.limits import PidGroup, apply_limits, cap_user_processes
-from signoff.process.mountplan import mount_arguments
+from signoff.process.limits import (
+    PidGroup,
+    apply_limits,
+    can_filter,
+    cap_user_processes,
+    filter_program,
+    fix_mark,
+)
 from signoff.process.proctable import (
     children_from_lists,
     open_pidfd,
@@ -48,7 +55,6 @@ from signoff.process.proctable import (
     remembers_exits,
     wait_status,
 )
-from signoff.process.seccomp import can_filter, filter_program
 from signoff.process.shell import find_tool
 from signoff.process.tree import Tree
 
@@ -101,12 +107,17 @@ _EXEC_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENOEXEC, errno.
 class NamespaceSandbox:
     """One run inside bubblewrap."""
 
+    listener: tuple[int, Callable[[], None]] | None = None  # it has sockets of its own
+    denied: tuple[str, ...] = ()
+
     def __init__(self, command: Command, confinement: Confinement):
         self._command = command
         self._launcher = _launcher(confinement.isolation)
         self._fds: set[int] = set()
         self._command_fd = -1
         self._heard = b""
+        self._hosts = confinement.hosts
+        self._proxy: EgressProxy | None = None
         missing = refusal_of_folder(command.cwd)
         if missing is not None:
             raise Unavailable(missing.detail)
@@ -145,7 +156,9 @@ class NamespaceSandbox:
         if init is None:
             return None
         tree.led_by(init)
-        birthmark.fix(init, tree.mark)
+        fix_mark(init, tree.mark)
+        if self._hosts is not None:
+            self._proxy = EgressProxy(self._hosts, init)
         unseen = self._limit(init, group)
         with suppress(OSError):
             os.write(self._gate_write, b"1")
@@ -162,8 +175,15 @@ class NamespaceSandbox:
             return self._as_the_kernel_saw_it(int(reported.group(1)))
         return code if code < 0 else self._refusal(stderr)
 
+    @property
+    def denied_hosts(self) -> tuple[str, ...]:
+        """What the command asked for and may not reach."""
+        return self._proxy.denied if self._proxy is not None else ()
+
     def close(self) -> None:
         """Close every descriptor, and hold no place any more."""
+        if self._proxy is not None:
+            self._proxy.close()
         for fd in list(self._fds):
             self._close(fd)
         self._placeholders.remove()
@@ -172,7 +192,7 @@ class NamespaceSandbox:
         self._filter_fd = -1
         confinement = self._command.confinement
         if can_filter() and confinement is not None:
-            program = filter_program(None if confinement.network else _LOCAL_FAMILIES)
+            program = filter_program(_LOCAL_FAMILIES if _is_cut_off(confinement) else None)
             self._filter_fd = self._keep(_memory_file("filter", program))
             arguments = ["--seccomp", str(self._filter_fd), *arguments]
         # Separated by NUL: one inside an argument would become arguments of its own.
@@ -274,7 +294,7 @@ def bubblewrap_version() -> tuple[int, ...]:
 def _arguments(command: Command, confinement: Confinement) -> list[str]:
     arguments = [*_NAMESPACES, "--unshare-cgroup-try", "--cap-drop", "ALL"]
     arguments += ["--new-session", "--die-with-parent"]
-    if not confinement.network:
+    if _is_cut_off(confinement):
         arguments.append("--unshare-net")
     ours = confinement.isolation is Isolation.NAMESPACES
     if ours or bubblewrap_version() >= _NESTED_SINCE:
@@ -296,7 +316,12 @@ def _environment(command: Command, confinement: Confinement) -> dict[str, str]:
     temporary = env.get("TMPDIR")
     if temporary and not any(is_within(Path(temporary), place) for place in places):
         env["TMPDIR"] = "/tmp"
-    return env
+    return env if confinement.hosts is None else env | VARIABLES
+
+
+def _is_cut_off(confinement: Confinement) -> bool:
+    """Whether it has a network of its own, without a way out but our proxy's."""
+    return not confinement.network or confinement.hosts is not None
 
 
 def _is_second_in_namespace(pid: int) -> bool:

@@ -6,22 +6,22 @@ import errno
 import hashlib
 import os
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 
-from signoff.domain.observation import Ending, Output
-from signoff.domain.verdict import Isolation
-from signoff.process.limits import Limits
+from msgspec import Struct
+
+from signoff.domain.verdict import Ending, Isolation, Output
+from signoff.process.limits import Limits, PidGroup, limit_running
+from signoff.process.tree import Tree
 
 
 class Unavailable(Exception):
     """A sandbox cannot do here what is asked of it; the message says why."""
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """What is seen at `at` is really `source`."""
 
     source: Path
@@ -30,8 +30,7 @@ class Mount:
     holds_parents: bool = True  # whether folders on the way to it are kept from being moved
 
 
-@dataclass(frozen=True)
-class Confinement:
+class Confinement(Struct, frozen=True):
     """Everything is readable except what is hidden or private; only what is named can be changed.
 
     The most specific rule holds: a writable folder below a hidden one is seen, a hidden one below
@@ -47,14 +46,13 @@ class Confinement:
     """Not there, and not to be made: shown empty and not changeable while the command runs."""
     readable: tuple[Path, ...] = ()
     """Seen although they lie below a private or hidden folder."""
-    shown: tuple[Path, ...] = ()
-    """Seen and not changeable, even below a hidden folder."""
-    hidden: tuple[Path, ...] = ()
-    """Folders or files of which nothing can be read."""
-    scratch: tuple[Path, ...] = ()
-    """Empty, writable, and gone afterwards."""
+    shown: tuple[Path, ...] = ()  # and not changeable, even below a hidden folder
+    hidden: tuple[Path, ...] = ()  # folders or files of which nothing can be read
+    scratch: tuple[Path, ...] = ()  # empty, writable, and gone afterwards
     mounts: tuple[Mount, ...] = ()
     network: bool = False
+    hosts: tuple[str, ...] | None = None
+    """All that the network is, where it is not all of it: names, `*.name`, or with one port."""
     traceless: bool = False
     """Leaves nothing of what it saw behind in shared memory or in attributes of files."""
 
@@ -68,8 +66,7 @@ def is_within(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """What to run, where, with which environment, and what to look for in its output.
 
     `marked_by` names the variable of `env` by which `kill_marked` finds the run's processes after
@@ -90,8 +87,7 @@ class Command:
     confinement: Confinement | None = None
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why there is no process."""
 
     ending: Ending
@@ -153,6 +149,48 @@ def refusal_of_program(program: str, number: int) -> Refusal:
     return Refusal(ending, f"`{program}`: {reason}")
 
 
+class Unconfined:
+    """No sandbox: the main process is the command."""
+
+    denied_hosts: tuple[str, ...] = ()
+
+    def __init__(self, command: Command):
+        self.command = command
+
+    def popen(self) -> subprocess.Popen[bytes]:
+        """Start the command itself."""
+        return popen(self.command, self.command.argv, self.command.env, self.command.cwd)
+
+    def settle(
+        self, process: subprocess.Popen[bytes], tree: Tree, group: PidGroup | None
+    ) -> int | None:
+        """Limit the running command from outside: a `preexec_fn` would make it a full fork.
+
+        What it forked in the meantime gets the limits too, so only processor time and files of
+        the first moments go uncounted.
+        """
+        del tree, group  # most commands have ended by the time a group would hold them
+        return limit_running(process.pid, self.command.limits)
+
+    def outcome(self, code: int, stderr: bytes) -> int | Refusal:
+        """The command's own end."""
+        del stderr
+        return code
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    @property
+    def listener(self) -> tuple[int, Callable[[], None]] | None:
+        """A descriptor that tells of refused calls, and what takes them in; None without one."""
+        return None
+
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """What was refused and seen, in words."""
+        return ()
+
+
 class StreamName(StrEnum):
     """Which of the two a piece of output came from."""
 
@@ -206,3 +244,157 @@ class StreamRecord:
             self._found[i] = self._needles[i] in text
         longest = max(len(self._needles[i]) for i in missing)
         self._carry = text[-(longest - 1) :] if longest > 1 else b""
+
+
+# Sockets of the host's services, other programs' temporary files and shared memory live here.
+_PRIVATE = ("/tmp", "/var/tmp", "/run")
+_SYSTEM_IN_RUN = ("/run/current-system", "/run/opengl-driver")
+_RESOLVER = "/etc/resolv.conf"
+
+
+# The view of the file system inside bubblewrap: one rule per place, the most specific wins. Outer
+# places are mounted before inner ones. A folder on the way from a writable folder to a protected
+# place is mounted onto itself: a mount point cannot be renamed, and so the protected place cannot
+# be carried away with its parent and replaced.
+class _Kind(Enum):
+    PRIVATE = auto()
+    READABLE = auto()
+    WRITABLE = auto()
+    SCRATCH = auto()
+    READONLY = auto()
+    HIDDEN = auto()
+
+
+class _Rule(Struct, frozen=True):
+    kind: _Kind
+    source: Path
+
+
+def mount_arguments(confinement: Confinement) -> list[str]:
+    """Arguments for bubblewrap that make the view; the order is part of the meaning.
+
+    Raises Unavailable when what is asked for cannot be shown.
+    """
+    rules = _Rules(confinement)
+    arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    # The first process relays the command's exit code: nobody inside may write its memory. Kernel
+    # settings belong to root's number, capabilities or not, and `bwrap` leaves them writable:
+    # `/proc/sys/kernel/core_pattern` alone would run any program outside, with all rights.
+    arguments += ["--perms", "0111", "--tmpfs", "/proc/1"]
+    sealed = ["/proc/1", "/proc"] if os.geteuid() == 0 else ["/proc/1"]
+    for place, rule in rules.outer_first():
+        arguments += _mount(place, rule)
+        if rule.kind is _Kind.HIDDEN and rule.source.is_dir():
+            sealed.append(str(place))
+    # Sealed at the end, because inner mount points are made in them.
+    for folder in sealed:
+        arguments += ["--remount-ro", folder]
+    return arguments
+
+
+class _Rules:
+    """At most one rule for each place, links resolved."""
+
+    def __init__(self, confinement: Confinement):
+        self._mounts = {_real(mount.at): mount for mount in confinement.mounts}
+        self._rules: dict[Path, _Rule] = {}
+        cwd = os.getcwd()  # noqa: PTH109 - places are compared as text: there are many
+        self._cwd = cwd
+        self._writable = [(_named(cwd, root), str(_real(root))) for root in confinement.writable]
+        for path in (*confinement.writable, *(mount.at for mount in confinement.mounts)):
+            if self._leads_out(path):
+                raise Unavailable(f"a link leads from `{path}` out of its writable folder")
+        # From the weakest to the strongest: for the same place the later one holds.
+        always = (*_SYSTEM_IN_RUN, *((_RESOLVER,) if confinement.network else ()))
+        readable = (*map(Path, always), *confinement.readable)
+        self._add(_Kind.READABLE, (path for path in readable if not self._leads_out(path)))
+        self._add(_Kind.PRIVATE, map(Path, _PRIVATE))
+        self._add(_Kind.WRITABLE, confinement.writable, required=True)
+        self._add(_Kind.SCRATCH, confinement.scratch)
+        for place, mount in self._mounts.items():
+            kind = _Kind.WRITABLE if mount.writable else _Kind.READONLY
+            self._rules[place] = _Rule(kind, _real(mount.source))
+        self._add(_Kind.READONLY, (*confinement.readonly, *confinement.absent))
+        self._add(_Kind.HIDDEN, confinement.hidden)
+        self._add(_Kind.READONLY, confinement.shown)
+        self._drop_what_needs_no_mount()
+        self._hold_parents_in_place()
+
+    def outer_first(self) -> Iterator[tuple[Path, _Rule]]:
+        """Every place before those inside it."""
+        return iter(sorted(self._rules.items(), key=lambda item: len(item[0].parts)))
+
+    def _add(self, kind: _Kind, paths: Iterable[Path], *, required: bool = False) -> None:
+        for path in paths:
+            place = _real(path)
+            source = self._source(place)
+            if source.exists():
+                self._rules[place] = _Rule(kind, source)
+            elif required:
+                raise Unavailable(f"`{path}` is to be writable and is not there")
+
+    def _source(self, place: Path) -> Path:
+        """Where the host keeps what is seen at a place: below a mount it is the mount's content."""
+        for outer in (place, *place.parents):
+            mount = self._mounts.get(outer)
+            if mount is not None:
+                return _real(mount.source) / place.relative_to(outer)
+        return place
+
+    def _enclosing(self, place: Path) -> tuple[Path, _Rule] | None:
+        for outer in place.parents:
+            if outer in self._rules:
+                return outer, self._rules[outer]
+        return None
+
+    def _drop_what_needs_no_mount(self) -> None:
+        """Readable: what is visible anyway would become read-only, what is hidden stays hidden."""
+        readable = [p for p, rule in self._rules.items() if rule.kind is _Kind.READABLE]
+        for place in sorted(readable, key=lambda path: len(path.parts)):
+            outer = self._enclosing(place)
+            if outer is None or outer[1].kind not in (_Kind.PRIVATE, _Kind.SCRATCH):
+                del self._rules[place]
+
+    def _hold_parents_in_place(self) -> None:
+        loose = {at for at, mount in self._mounts.items() if not mount.holds_parents}
+        for place in [place for place in self._rules if place not in loose]:
+            outer = self._enclosing(place)
+            if outer is None or outer[1].kind is not _Kind.WRITABLE:
+                continue
+            for between in place.relative_to(outer[0]).parents:
+                held = outer[0] / between
+                if held != outer[0] and self._source(held).is_dir():
+                    self._rules.setdefault(held, _Rule(_Kind.WRITABLE, self._source(held)))
+
+    def _leads_out(self, path: Path) -> bool:
+        """A link inside a writable folder is the agent's: following it would widen its rights."""
+        named = _named(self._cwd, path)
+        roots = [real for root, real in self._writable if _is_in(named, root)]
+        return bool(roots) and not all(_is_in(str(_real(path)), real) for real in roots)
+
+
+def _named(cwd: str, path: Path) -> str:
+    return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118 - text, as above
+
+
+def _is_in(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder.rstrip('/')}/")
+
+
+def _mount(place: Path, rule: _Rule) -> list[str]:
+    source, at = str(rule.source), str(place)
+    if rule.kind in (_Kind.READABLE, _Kind.READONLY):
+        return ["--ro-bind", source, at]
+    if rule.kind is _Kind.WRITABLE:
+        return ["--bind", source, at]
+    if rule.kind is _Kind.HIDDEN:
+        # A device on a mount without devices: the name is there, opening it is refused.
+        is_folder = rule.source.is_dir()
+        return ["--perms", "0111", "--tmpfs", at] if is_folder else ["--ro-bind", "/dev/null", at]
+    if rule.kind is _Kind.PRIVATE and place != _real(Path("/run")):
+        return ["--perms", "1777", "--tmpfs", at]
+    return ["--tmpfs", at]
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +27,7 @@ _ALLOWED_PREFIX = "LC_"
 _FIXED = MappingProxyType({"TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1"})
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _MAX_LINKS = 40
+ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
 
 
 def clean_environment(
@@ -40,7 +42,9 @@ def clean_environment(
     `BASH_ENV`, `LD_PRELOAD`, `PYTHONPATH` and their kind get in only when `passed` names them, and
     `PATH` is always the given one. `extra` has the last word.
     """
-    kept = {n: v for n, v in source.items() if n in _ALLOWED or n.startswith(_ALLOWED_PREFIX)}
+    # Names first: each value of `os.environ` is decoded when it is asked for.
+    names = [n for n in source if n in _ALLOWED or n.startswith(_ALLOWED_PREFIX)]
+    kept = {name: source[name] for name in names}
     kept.update(_FIXED)
     kept.update({name: source[name] for name in passed if name in source})
     kept["PATH"] = path
@@ -60,6 +64,55 @@ def safe_search_path(value: str, workspace: Path) -> str:
         if kept:
             return ":".join(kept)
     return STANDARD_PATH
+
+
+def contract_search_path(value: str, workspace: Path) -> str:
+    """`safe_search_path`, and environments of the workspace that the person has activated.
+
+    The programs of a virtual or conda environment and `node_modules/.bin` stay, in their order;
+    where a link of the workspace leads to one elsewhere, its real place does. What lies there must
+    be pinned.
+    """
+    entries = [e.rstrip("/") for e in dict.fromkeys(value.split(":")) if e.strip("/")]
+    safe = {entry: _is_safe_entry(entry, workspace) for entry in entries}
+    kept = [entry if safe[entry] else _activated(entry, workspace) for entry in entries]
+    if not any(safe.values()):
+        kept += safe_search_path("", workspace).split(":")
+    return ":".join(dict.fromkeys(filter(None, kept)))
+
+
+@lru_cache(maxsize=64)
+def activated_in(search_path: str, workspace: Path) -> tuple[str, ...]:
+    """Folders of the workspace on a search path, relative to it, in their order."""
+    folders = (Path(entry) for entry in search_path.split(":") if entry)
+    return tuple(
+        f.relative_to(workspace).as_posix() for f in folders if f.is_relative_to(workspace)
+    )
+
+
+def left_out(name: str, value: str, search_path: str, workspace: Path) -> str:
+    """Where the person's own search path has a program in the workspace and the contract's has not.
+
+    The path is relative to the workspace; empty where there is none.
+    """
+    searched = search_path.split(":")
+    for folder in (Path(e) for e in value.split(":") if e.startswith("/")):
+        inside = folder.is_relative_to(workspace) and str(folder) not in searched
+        if inside and os.access(folder / name, os.X_OK):
+            return (folder / name).relative_to(workspace).as_posix()
+    return ""
+
+
+def _activated(entry: str, workspace: Path) -> str:
+    """The real place of an environment's programs, if the entry leads there by the workspace."""
+    if not entry.startswith("/"):
+        return ""
+    real = Path(os.path.realpath(entry))
+    of_node = real.name == ".bin" and real.parent.name == "node_modules"
+    is_one = of_node or any(os.path.lexists(real.parent / mark) for mark in ENVIRONMENT_MARKS)
+    # The workspace itself is no environment: all of it is the agent's to write.
+    is_all = real.parent in (workspace, workspace.resolve())
+    return str(real) if is_one and not is_all and real.is_dir() else ""
 
 
 def _is_safe_entry(entry: str, workspace: Path) -> bool:

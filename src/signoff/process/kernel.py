@@ -33,6 +33,11 @@ _PR_SET_SECCOMP = 22
 _PR_CAPBSET_DROP = 24
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_MODE_FILTER = 2
+_SECCOMP_BY_MACHINE = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER, _NEW_LISTENER = 1, 8
+_RECEIVE, _SEND = 0xC0502100, 0xC0182101
+_NOTICE = struct.Struct("=QIIiIQ6Q")  # id, pid, flags; call, processor, place, arguments
+_ANSWER = struct.Struct("=QqiI")
 _CAPABILITY_VERSION_3 = 0x20080522
 _MOST_CAPABILITIES = 64
 _INSTRUCTION_SIZE = 8
@@ -105,6 +110,27 @@ def filter_thread(program: bytes) -> None:
     count = len(program) // _INSTRUCTION_SIZE
     description = struct.pack("@HP", count, ctypes.addressof(code))
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, description)
+
+
+def filter_thread_and_listen(program: bytes) -> int:
+    """The same; returns a descriptor that tells of every call which the program asks about.
+
+    Who made such a call waits for `refuse_call`; when the descriptor is closed, it fails at once.
+    """
+    code = ctypes.create_string_buffer(program, len(program))
+    description = struct.pack("@HP", len(program) // _INSTRUCTION_SIZE, ctypes.addressof(code))
+    number = ctypes.c_long(_SECCOMP_BY_MACHINE[os.uname().machine])
+    listener: int = _libc().syscall(number, _SET_FILTER, _NEW_LISTENER, description)
+    return _checked(listener)
+
+
+def refuse_call(listener: int, error: int) -> tuple[int, ...]:
+    """Refuse one call that waits, with this error; its arguments. OSError when none waits."""
+    notice = bytearray(_NOTICE.size)
+    fcntl.ioctl(listener, _RECEIVE, notice)
+    told = _NOTICE.unpack(notice)
+    fcntl.ioctl(listener, _SEND, bytearray(_ANSWER.pack(told[0], 0, -error, 0)))
+    return tuple(told[6:])
 
 
 def die_with_parent() -> None:

@@ -1,20 +1,30 @@
-"""Finding and killing what an earlier driver left behind when it was killed itself."""
+"""What an earlier driver left behind when it was killed itself: processes, temporary folders."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import signal
+import stat
+import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 
-from signoff.process import birthmark
 from signoff.process.ancestry import ancestors
+from signoff.process.limits import (
+    mark_for,
+    mark_of,
+)
 from signoff.process.proctable import all_pids, descendants, environment_of, read_stat
 from signoff.process.tree import full_control, unkillable
 
 _PATIENCE_S = 20.0
 _PAUSE_S = 0.002
 _MOST_LOOKS = 50
+TEMPORARY = "signoff-pen-"  # how the private folder of confined commands begins
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 WORKSPACE_VARIABLE = "SIGNOFF_WORKSPACE"  # set for agents; contracts carry only its birthmark
@@ -61,7 +71,7 @@ class _Hunt:
         self.silent: set[int] = set()
         self._dead: set[int] = set()
         self._wanted = f"{name}={value}".encode("utf-8", "surrogateescape")
-        self._mark = birthmark.mark_for(name, value)
+        self._mark = mark_for(name, value)
         self._spared = {os.getpid(), *(ancestor.pid for ancestor in ancestors())}
         # A session that we or our ancestors belong to holds more than the run that is looked for.
         self._our_sessions = {0, *map(_session, self._spared)}
@@ -93,7 +103,7 @@ class _Hunt:
         environment = environment_of(pid)
         if self._wanted in environment and self._wanted in environment.split(b"\0"):
             return True
-        if birthmark.mark_of(pid) == self._mark and not _is_dead(pid):
+        if mark_of(pid) == self._mark and not _is_dead(pid):
             return True
         if not environment:
             self.silent.add(pid)
@@ -116,5 +126,41 @@ def _session(pid: int) -> int:
 
 
 def _is_dead(pid: int) -> bool:
-    stat = read_stat(pid)
-    return stat is None or stat.dead
+    found = read_stat(pid)
+    return found is None or found.dead
+
+
+def make_temporary_folder() -> tuple[Path, int]:
+    """A folder that is in use as long as its lock is held; those that nobody uses are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        with suppress(OSError, RecursionError):
+            _remove_unused(left)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=TEMPORARY)).resolve()
+        with suppress(FileNotFoundError):  # taken for unused before it was locked
+            lock = os.open(folder, _OPEN_FOLDER)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def _remove_unused(folder: Path) -> None:
+    lock = os.open(folder, _OPEN_FOLDER)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_uid == os.geteuid():
+            empty_folder(folder)
+            folder.rmdir()
+    finally:
+        os.close(lock)
+
+
+def empty_folder(folder: Path) -> None:
+    """Remove what lies there; folders that the command made read-only do not keep their content."""
+    for place, names, _files in os.walk(folder):
+        for inner in (Path(place, name) for name in names):
+            if not inner.is_symlink():
+                inner.chmod(stat.S_IRWXU)
+    for entry in list(os.scandir(folder)):
+        (shutil.rmtree if entry.is_dir(follow_symlinks=False) else os.unlink)(entry.path)

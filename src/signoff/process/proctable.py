@@ -20,7 +20,10 @@ class Stat(NamedTuple):
 
     state: str
     parent: int
+    group: int
     session: int
+    terminal: int  # that controls it; 0: none
+    foreground: int  # the group that is typed at in that terminal
     threads: int
     start_ticks: int
 
@@ -66,7 +69,10 @@ def read_stat(pid: int) -> Stat | None:
     return Stat(
         state=fields[0].decode(),
         parent=int(fields[1]),
+        group=int(fields[2]),
         session=int(fields[3]),
+        terminal=int(fields[4]),
+        foreground=int(fields[5]),
         threads=int(fields[17]),
         start_ticks=int(fields[19]),
     )

@@ -19,12 +19,15 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 
-from signoff.domain.observation import Ending, Observation
-from signoff.process import birthmark
+from msgspec.structs import replace
+
+from signoff.domain.verdict import Ending, Observation
 from signoff.process.command import Command, Refusal, StreamName, StreamRecord
-from signoff.process.limits import Limits
+from signoff.process.limits import (
+    Limits,
+    mark_for,
+)
 from signoff.process.proctable import open_pidfd
 from signoff.process.spawn import Started, start
 from signoff.process.tree import Tree, open_tree
@@ -62,7 +65,7 @@ def run(
             started = start(command, tree, cleanup)
             if isinstance(started, Refusal):
                 return _not_run(started, records, began)
-            watch = _Watch(command, started, tree, records, on_output, also)
+            watch = _Watch(command, started, tree, records, on_output, also, started.box.listener)
             cleanup.callback(watch.close)
             if on_started is not None:
                 on_started(started.process.pid)
@@ -78,7 +81,9 @@ def run(
             if isinstance(outcome, Refusal):
                 return _not_run(outcome, records, began)
             code = outcome
-    return _observation(command, code, stopped, records, killed=killed, duration_s=ended - began)
+    seen = _observation(command, code, stopped, records, killed=killed, duration_s=ended - began)
+    box = started.box
+    return replace(seen, denied=box.denied, denied_hosts=box.denied_hosts)
 
 
 class _Watch:
@@ -91,7 +96,7 @@ class _Watch:
         tree: Tree,
         records: dict[StreamName, StreamRecord],
         on_output: OnOutput | None,
-        also: tuple[int, Callable[[], None]] | None,
+        *also: tuple[int, Callable[[], None]] | None,
     ):
         self._limits = command.limits
         self._process: subprocess.Popen[bytes] = started.process
@@ -101,7 +106,7 @@ class _Watch:
         self._records = records
         self._on_output = on_output
         self._poller = select.poll()
-        self._also = dict((also,) if also is not None else ())
+        self._also = dict(filter(None, also))
         for fd in self._also:
             self._poller.register(fd, select.POLLIN)
         self._streams: dict[int, StreamName] = {}
@@ -279,9 +284,9 @@ def _records(command: Command) -> dict[StreamName, StreamRecord]:
 
 def _wanted_mark(command: Command) -> int | None:
     if command.born_with is not None:
-        return birthmark.mark_for(*command.born_with)
+        return mark_for(*command.born_with)
     name = command.marked_by
-    return birthmark.mark_for(name, command.env[name]) if name in command.env and name else None
+    return mark_for(name, command.env[name]) if name in command.env and name else None
 
 
 def _widen(fd: int) -> None:

@@ -7,12 +7,12 @@ import re
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
+from msgspec import Struct
+
+from signoff.domain.verdict import Ending, Isolation
 from signoff.process.bubblewrap import bubblewrap_version
 from signoff.process.command import Command, Confinement, Unavailable
 from signoff.process.environment import STANDARD_PATH
@@ -25,8 +25,7 @@ from signoff.process.shell import find_tool
 _PATIENCE_S = 10.0
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(Struct, frozen=True):
     """Whether a sandbox can be used here; `detail` is its version, or why not."""
 
     isolation: Isolation
@@ -78,6 +77,7 @@ def _describe_landlock() -> str:
     if not abi:
         raise Unavailable("the kernel offers no Landlock")
     missing = ["read-only paths inside writable folders are not enforced"]
+    missing.append("modes, times and attributes of files outside can be changed")
     if abi < SCOPED_SINCE_ABI:
         missing.append("signals to other processes are not stopped")
     return f"Landlock {abi}; " + "; ".join(missing)

@@ -1,13 +1,18 @@
-"""The one shell that contracts run in, and where a tool would be found."""
+"""The shell of contracts: what bash says of a text, and where tools and modules would be found."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from signoff.domain.findings import SyntaxProblem
 from signoff.errors import ProcessFailed
 from signoff.process.environment import STANDARD_PATH
+
+_PYTHONS = ("python3", "python")
 
 
 def shell_command(text: str) -> tuple[str, ...]:
@@ -53,3 +58,96 @@ def _if_executable(path: str) -> Path | None:
         return None
     found = Path(path)
     return found if found.is_file() and os.access(found, os.X_OK) else None
+
+
+@lru_cache(maxsize=16)
+def installed_modules(search_path: str) -> frozenset[str]:
+    """Names of all modules that the interpreters of the search path have installed."""
+    found: set[str] = set()
+    for folder in package_folders(search_path):
+        names = (entry.name.partition(".")[0] for entry in os.scandir(folder))
+        found.update(name for name in names if name.isidentifier())
+    return frozenset(found)
+
+
+def package_folders(search_path: str) -> Iterator[str]:
+    """Where the interpreters of the search path have their packages."""
+    for name in _PYTHONS:
+        python = find_tool(name, search_path)
+        for prefix in _prefixes(python) if python is not None else ():
+            for folder in sorted(prefix.glob("lib*/python3*/*-packages")):
+                yield str(folder)
+
+
+def _prefixes(python: Path) -> Iterator[Path]:
+    """A virtual environment has its own beside the interpreter's; a shim may start any version."""
+    around = python.parent.parent
+    if python.parent.name == "shims":
+        yield from around.glob("versions/*")
+        yield from around.glob("installs/python/*")
+        return
+    real = Path(os.path.realpath(python)).parent.parent
+    for prefix in dict.fromkeys((around, real)):
+        yield prefix
+        yield prefix / "local"
+
+
+MOST_TEXTS = 5_000
+_PATIENCE_S = 20.0
+_LONGEST_ANSWER = 400
+_ENVIRONMENT = {"PATH": STANDARD_PATH, "LC_ALL": "C"}
+# `set -n` is run before the text is read, and from then on commands are read and not run.
+_SCRIPT = f"""
+mapfile -d '' -t texts
+for text in "${{texts[@]}}"; do
+  said=$(
+    [[ $text == *extglob* ]] && shopt -s extglob
+    eval "set -n"$'\\n'"$text" 2>&1 </dev/null
+  )
+  printf '%s\\0' "${{said:0:{_LONGEST_ANSWER}}}"
+done
+"""
+# Its answer tells which number bash gives to the first line of a text.
+_PROBE = ")"
+_SAID = re.compile(r"^.*?\bline (\d+): (?!warning: |`)(.*)$", re.MULTILINE)
+_AT_THE_END = ("end of file", "unexpected EOF")
+
+
+def _ask_bash(given: bytes) -> bytes:
+    """What it answers in time. It runs nothing: no sandbox, nothing left behind."""
+    import signal  # noqa: PLC0415 - as below
+    import subprocess  # noqa: PLC0415 - most commands read no new contract
+
+    bash = subprocess.Popen(
+        shell_command(_SCRIPT),
+        cwd="/",
+        env=_ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return bash.communicate(given, timeout=_PATIENCE_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(bash.pid, signal.SIGKILL)  # with the subshell that reads the text
+        return bash.communicate()[0]
+
+
+def syntax_problems(texts: Iterable[str]) -> dict[str, SyntaxProblem]:
+    """The texts that bash refuses, and why; nothing about those it had no time for."""
+    asked = [_PROBE, *(text for text in dict.fromkeys(texts) if "\0" not in text)][: MOST_TEXTS + 1]
+    if len(asked) == 1:
+        return {}
+    given = "".join(f"{text}\0" for text in asked).encode("utf-8", "replace")
+    answers = _ask_bash(given).decode("utf-8", "replace").split("\0")[:-1]
+    found = {text: _SAID.search(said) for text, said in zip(asked, answers, strict=False)}
+    probe = found.pop(_PROBE, None)
+    first = int(probe[1]) if probe else 1
+    problems = {}
+    for text, said in found.items():
+        if said:
+            at_end = any(words in said[2] for words in _AT_THE_END)
+            message = re.sub(r"`(.+?)'(?= |$)", r"`\1`", said[2])
+            problems[text] = SyntaxProblem(None if at_end else int(said[1]) - first, message)
+    return problems

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import ExitStack
-from dataclasses import dataclass
 
-from signoff.domain.observation import Ending
-from signoff.domain.verdict import Isolation
+from msgspec import Struct
+
+from signoff.domain.verdict import Ending, Isolation
 from signoff.process.bubblewrap import NamespaceSandbox
-from signoff.process.command import Command, Refusal, Unavailable, refusal_of
-from signoff.process.landlock import LandlockSandbox, Unconfined
+from signoff.process.command import Command, Refusal, Unavailable, Unconfined, refusal_of
+from signoff.process.landlock import LandlockSandbox
 from signoff.process.limits import PidGroup
 from signoff.process.tree import Tree
 
@@ -22,8 +22,7 @@ from signoff.process.tree import Tree
 Box = Unconfined | LandlockSandbox | NamespaceSandbox
 
 
-@dataclass(frozen=True)
-class Started:
+class Started(Struct, frozen=True):
     """A running main process.
 
     `most_processes` is a cap that the kernel does not see to; None when there is no such cap.
@@ -54,7 +53,10 @@ def start(command: Command, tree: Tree, cleanup: ExitStack) -> Started | Refusal
     group = _pid_group(command)
     if group is not None:
         cleanup.callback(group.close)
-    return Started(process, box, box.settle(process, tree, group), group)
+    try:
+        return Started(process, box, box.settle(process, tree, group), group)
+    except Unavailable as reason:
+        return Refusal(Ending.NOT_STARTED, str(reason))  # who called ends what was started
 
 
 def _enclose(command: Command) -> Box:

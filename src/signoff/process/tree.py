@@ -24,8 +24,14 @@ from functools import lru_cache
 from itertools import islice
 
 from signoff.errors import ProcessFailed
-from signoff.process import birthmark
-from signoff.process.limits import PidGroup
+from signoff.process.limits import (
+    PidGroup,
+    choose_mark,
+    fix_mark,
+    inherited_mark,
+    mark_of,
+    own_mark,
+)
 from signoff.process.proctable import child_lookup, descendants, has_proc, read_stat
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -53,16 +59,16 @@ class Tree:
         self._process: subprocess.Popen[bytes] | None = None
         self._sessions: set[int] = set()
         self._own_session = os.getsid(0)
-        self._own_mark = birthmark.own_mark()
+        self._own_mark = own_mark()
         self._older = frozenset() if mark is not None else frozenset(_our_children())
 
     def start(self, start: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
         """Start the main process so that it and everything after it can be told as ours."""
-        with _children_lock, birthmark.inherited(self.mark):
+        with _children_lock, inherited_mark(self.mark):
             process = start()
             self._process, self.main, self._leader = process, process.pid, process.pid
             self._sessions.add(process.pid)
-        birthmark.fix(process.pid, self.mark)
+        fix_mark(process.pid, self.mark)
         return process
 
     def led_by(self, pid: int) -> None:
@@ -184,7 +190,7 @@ class Tree:
             return True
         if any(session in tree._sessions for tree in others):
             return False
-        return self._is_marked(birthmark.mark_of(pid), pid, others)
+        return self._is_marked(mark_of(pid), pid, others)
 
     def _is_marked(self, mark: int | None, pid: int, others: list[Tree]) -> bool:
         if self.mark is None:
@@ -220,7 +226,7 @@ def open_tree(wanted_mark: int | None = None) -> Iterator[Tree]:
         taken = any(tree.mark == wanted_mark for tree in _trees)
         if not _trees:
             _become_subreaper()
-        tree = Tree(birthmark.choose_mark(None if taken else wanted_mark))
+        tree = Tree(choose_mark(None if taken else wanted_mark))
         _trees.add(tree)
     try:
         yield tree

@@ -1,42 +1,171 @@
-"""Both configuration files read, checked and merged: roles, policies, sandbox, places."""
+"""Both configuration files read, checked and merged: roles, policies, agent, sandbox, places."""
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
-import sys
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
+
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
-from signoff.settings.agent import SessionPolicy, read_agent
-from signoff.settings.reading import (
+from signoff.settings.roles import (
+    PINNED_IF_SAID,
+    Price,
+    Role,
+    RoleKind,
+    as_given,
     check_keys,
-    is_positive,
+    kind_of,
     read_boolean,
     read_choice,
+    read_command,
     read_number,
+    read_prices,
+    read_roles,
     read_table,
     read_text,
     read_texts,
+    read_timeout,
 )
 
+
+class EvidenceRule(StrEnum):
+    """What an agent must give for a claim that no contract decides; from lax to strict."""
+
+    PROSE = "prose"  # any text
+    RESOLVABLE = "resolvable"  # a reference that the harness can resolve
+
+
+class BlockedRule(StrEnum):
+    """Who decides about a step that an agent calls blocked; from lax to strict."""
+
+    ACCEPT = "accept"
+    MODEL = "model"  # of older files, as `person`: no model opens a gate
+    PERSON = "person"
+
+
+class RatchetRule(StrEnum):
+    """What dropping or weakening a part of the plan takes; from lax to strict."""
+
+    REASON = "reason"
+    APPROVE = "approve"
+
+
+class SelfSetRule(StrEnum):
+    """Whether contracts an agent set for itself can yield plain `done`; from lax to strict."""
+
+    ACCEPT = "accept"
+    LABEL = "label"
+
+
+# name → what it is when nobody says, the least and the most that it may be
+BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
+    "errors": (3, 1, 1000),
+    "looks": (8, 1, 1000),
+    "repeats": (2, 1, 1000),
+}
+
+
+class BatchPolicy(Struct, frozen=True):
+    """How the runtime of tool calls guides a model: `steering` and `[agent.limits]`.
+
+    Without steering, calls are made and kept; nothing is said and nothing stopped.
+    """
+
+    steering: bool = True
+    limits: tuple[tuple[str, float], ...] = ()  # those that differ from what is usual
+    confidence: float = 0.0  # how sure a model must say it is of a change; 0: it is not asked
+    thin_words: int = 0  # that every page must show
+    thin_sections: int = 0
+
+
+class SessionPolicy(Struct, frozen=True):
+    """Rules for plans that an agent makes; a repository may only make them stricter."""
+
+    evidence: EvidenceRule = EvidenceRule.RESOLVABLE
+    blocked: BlockedRule = BlockedRule.PERSON
+    ratchet: RatchetRule = RatchetRule.REASON
+    self_set: SelfSetRule = SelfSetRule.LABEL
+    require_plan: bool = False  # whoever changes files needs a plan
+    readable: tuple[str, ...] = ()  # user only: folders outside the workspace that may be cited
+    shorten_after: int = 3  # user only: identical refusals in a row told in full
+    escalate_after: int = 6  # user only: identical refusals in a row, then a person takes over
+    batches: BatchPolicy = field(default_factory=BatchPolicy)  # user only
+    forbid_waivers: bool = False  # from `[policy]`, for whoever asks people
+
+
+MOST_IDENTICAL = 50
+_USER_ONLY = frozenset(
+    {"readable", "shorten_after", "escalate_after"}
+    | {"steering", "limits", "confidence", "thin_words", "thin_sections"}
+)
+_RULES = ("evidence", "blocked", "ratchet", "self_set")
+
+
+def read_agent(
+    own: Mapping[str, Any], shared: Mapping[str, Any], own_file: str, shared_file: str
+) -> SessionPolicy:
+    """The user's rules, made stricter where the repository asks for it."""
+    plain = SessionPolicy()
+    mine, own_place = read_table(own, "agent", {*_RULES, "require_plan", *_USER_ONLY}, own_file)
+    theirs, place = read_table(shared, "agent", {*_RULES, "require_plan"}, shared_file)
+    rules: dict[str, Any] = {}
+    for name in _RULES:
+        usual: StrEnum = getattr(plain, name)
+        asked = [read_choice(mine, name, usual, own_place)]
+        if name in theirs:  # what the repository does not say makes nothing stricter
+            asked.append(read_choice(theirs, name, usual, place))
+        rules[name] = max(asked, key=list(type(usual)).index)
+    required = [read_boolean(mine, "require_plan", own_place)]
+    required.append(read_boolean(theirs, "require_plan", place))
+    for name in ("shorten_after", "escalate_after"):
+        times: int = getattr(plain, name)
+        rules[name] = read_number(mine, name, own_place, default=times, most=MOST_IDENTICAL)
+    return SessionPolicy(
+        **rules,
+        require_plan=any(required),
+        readable=read_texts(mine, "readable", own_place),
+        batches=_batches(mine, own_place),
+    )
+
+
+def _batches(mine: Mapping[str, Any], place: str) -> BatchPolicy:
+    limits, within = read_table(mine, "limits", BATCH_LIMITS, place)
+    for name, value in limits.items():
+        usual, least, most = BATCH_LIMITS[name]
+        if type(value) not in (type(usual), int) or not least <= value <= most:
+            kind = "a whole number" if isinstance(usual, int) else "a number"
+            raise ConfigInvalid(f"`{within}`: `{name}` must be {kind} from {least:g} to {most:g}")
+    confidence = mine.get("confidence", 0.0)
+    if type(confidence) not in (int, float) or not 0 <= confidence <= 1:
+        raise ConfigInvalid(f"`{place}`: `confidence` must be a number from 0 to 1")
+    return BatchPolicy(
+        read_boolean(mine, "steering", place, default=True),
+        tuple(limits.items()),
+        float(confidence),
+        read_number(mine, "thin_words", place, default=0, most=100_000, least=0),
+        read_number(mine, "thin_sections", place, default=0, most=1_000, least=0),
+    )
+
+
 REPOSITORY_FILE = "signoff.toml"
-HUMAN_ROLE = "human"
 MOST_JUDGINGS = 100
-_ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network"})
-_LOOP_KEYS = _ROLE_KEYS - {"command"} | {"agent", "model", "base_url"}
-_LOOP_WORDS = "-m signoff agent --role-prompt --model"
+MOST_JOBS = 64
 DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
+    | {"prices", "disk", "run"}
 )
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
+_BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 class SandboxChoice(StrEnum):
@@ -49,28 +178,7 @@ class SandboxChoice(StrEnum):
     NONE = "none"
 
 
-class RoleKind(StrEnum):
-    """What sort of work a role does; inferred from its name unless stated."""
-
-    CODE = "code"
-    REVIEW = "review"
-    PERSON = "person"
-
-
-@dataclass(frozen=True)
-class Role:
-    """Who does a step: a command that reads the prompt on stdin, or where `{prompt}` stands."""
-
-    name: str
-    command: str
-    timeout_s: float | None = None  # caps the step's own timeout
-    env: tuple[str, ...] = ()  # variables passed on from the caller's environment
-    kind: RoleKind = RoleKind.CODE
-    network: bool = True  # most agents talk to a model
-
-
-@dataclass(frozen=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """How processes are confined; the user's own choice, because it could loosen a check."""
 
     isolation: SandboxChoice = SandboxChoice.AUTO
@@ -80,8 +188,7 @@ class Sandbox:
     readable: tuple[str, ...] = ()  # more places that must be seen, such as tools below /tmp
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """Rules on top of the plan; a repository may only make them stricter."""
 
     require_red_first: bool = False  # a contract that held before the first attempt is an error
@@ -91,8 +198,7 @@ class Policy:
     judgings: int = 1  # how often in a row a contract must hold before it is kept
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """The command that makes by-products on a fresh checkout: dependencies, environments, builds.
 
     The repository's, and pinned with the plan: what it makes is what contracts are judged with.
@@ -103,8 +209,7 @@ class Setup:
     network: bool = False  # without a sandbox nothing keeps it from the network
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Everything configurable, after both files and the command line were read."""
 
     roles: Mapping[str, Role] = field(default_factory=dict)
@@ -113,21 +218,24 @@ class Settings:
     vault: str | None = None  # user only
     auto_approve: bool = False  # user only
     sandbox: Sandbox = Sandbox()  # user only
+    jobs: int = 1  # user only; attempts of one run at the same time
+    quota: int | None = None  # user only; bytes that the home folder should not exceed
     agent: SessionPolicy = field(default_factory=SessionPolicy)
     setup: Setup | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)  # user only
 
     def pinned(self) -> dict[str, Any]:
         """What approval pins: the part that decides how steps are dispatched and judged."""
         return {
-            "roles": {name: asdict(role) for name, role in sorted(self.roles.items())},
-            "policy": asdict(self.policy),
-            **({} if self.setup is None else {"setup": asdict(self.setup)}),
+            "roles": {name: role.pinned() for name, role in sorted(self.roles.items())},
+            "policy": to_builtins(self.policy),
+            **({} if self.setup is None else {"setup": to_builtins(self.setup)}),
         }
 
     def with_roles(self, commands: Mapping[str, str]) -> Settings:
         """The same settings with roles given on the command line."""
         given = {
-            name: replace(self.roles.get(name) or _named_role(name, command), command=command)
+            name: as_given(self.roles.get(name) or Role(name, "", kind=kind_of(name)), command)
             for name, command in commands.items()
         }
         return replace(self, roles={**self.roles, **given})
@@ -143,6 +251,8 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
             env=tuple(data["env"]),
             kind=RoleKind(data["kind"]),
             network=data.get("network", True),
+            hosts=tuple(data["hosts"]) if "hosts" in data else None,
+            **{name: data[name] for name in PINNED_IF_SAID if name in data and name != "hosts"},
         )
         for name, data in pin["roles"].items()
     }
@@ -154,20 +264,34 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     """Both files merged; a missing file is an empty one."""
     shared = read_toml(repository / REPOSITORY_FILE) if repository else {}
     repository_file = str(repository / REPOSITORY_FILE) if repository else REPOSITORY_FILE
-    check_keys(shared, _SHARED_KEYS, repository_file)
     own_path = user_file(environ)
+    _refuse_loosening(shared, repository_file, own_path)
+    check_keys(shared, _SHARED_KEYS, repository_file)
     own = read_toml(own_path)
     check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
-        roles={**_roles(own, str(own_path)), **_roles(shared, repository_file)},
+        roles={**read_roles(own, str(own_path)), **read_roles(shared, repository_file)},
         policy=_strictest(_policy(own, str(own_path)), _policy(shared, repository_file)),
         database_url=environ.get(DATABASE_VARIABLE) or read_text(own, "database", str(own_path)),
         vault=read_text(own, "vault", str(own_path)),
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
         sandbox=_sandbox(own, str(own_path)),
+        jobs=_jobs(own, str(own_path)),
+        quota=_quota(own, str(own_path)),
         agent=read_agent(own, shared, str(own_path), repository_file),
         setup=_setup(shared, repository_file),
+        prices=read_prices(own, str(own_path)),
     )
+
+
+def _refuse_loosening(shared: Mapping[str, Any], where: str, own_path: Path) -> None:
+    """A repository is written by agents too: what could loosen a check is the user's own."""
+    for key in sorted(set(shared) & (_USER_KEYS - _SHARED_KEYS)):
+        shown = f"[{key}]" if isinstance(shared[key], dict) else key
+        raise ConfigInvalid(
+            f"`{where}` has `{shown}`, which belongs in the user's file: `{own_path}`",
+            f"move it to {shlex.quote(str(own_path))}",
+        )
 
 
 def read_config_text(path: Path) -> str:
@@ -200,7 +324,7 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
     try:
         data = tomllib.loads(text)
         check_keys(data, _SHARED_KEYS, REPOSITORY_FILE)
-        used = {n: role for n, role in _roles(data, REPOSITORY_FILE).items() if n in roles}
+        used = {n: role for n, role in read_roles(data, REPOSITORY_FILE).items() if n in roles}
         # What `agent` says reaches every role that is the built-in loop.
         rest = data.get("agent", {}), _setup(data, REPOSITORY_FILE)
         return used, _policy(data, REPOSITORY_FILE), *rest
@@ -208,109 +332,33 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
         return None
 
 
-def _roles(data: Mapping[str, Any], where: str) -> dict[str, Role]:
-    tables = data.get("roles", {})
-    if not isinstance(tables, dict):
-        raise ConfigInvalid(f"`{where}`: `roles` must be a table, one `[roles.NAME]` per role")
-    return {name: _role(name, table, where) for name, table in tables.items()}
-
-
-def _role(name: str, table: Any, where: str) -> Role:
-    place = f"{where}, role {name}"
-    if name == HUMAN_ROLE:
-        raise ConfigInvalid(f"`{place}`: `human` is built in and has no command")
-    if isinstance(table, str):
-        table = {"command": table}
-    if not isinstance(table, dict):
-        raise ConfigInvalid(f"`{place}` must be a table or a command line")
-    check_keys(table, _LOOP_KEYS if "agent" in table else _ROLE_KEYS, place)
-    if "agent" in table:
-        command = _loop_command(table, place)
-    else:
-        example = 'command = "claude -p --permission-mode acceptEdits"'
-        command = _command(table, place, f"[roles.{name}] needs a line such as: {example}")
-    timeout_s = _timeout(table, place)
-    kind = table.get("kind", _kind_of(name))
-    if kind not in (RoleKind.CODE, RoleKind.REVIEW):
-        raise ConfigInvalid(f"`{place}`: `kind` must be `code` or `review`")
-    return Role(
-        name,
-        command,
-        timeout_s,
-        env=(*read_texts(table, "env", place, "variable names"), *_model_key(table)),
-        kind=RoleKind(kind),
-        network=read_boolean(table, "network", place, default=True),
-    )
-
-
-def _command(table: Mapping[str, Any], place: str, hint: str) -> str:
-    """The one command line that a table must have."""
-    command = table.get("command")
-    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
-        raise ConfigInvalid(
-            f"`{place}`: `command` is a list, and must be one command line",
-            f"command = {json.dumps(shlex.join(command))}",
-        )
-    if isinstance(command, str) and command.strip():
-        return command
-    missing = command is None or isinstance(command, str)
-    wrong = "`command` must be a text with a command line"
-    said = f"`{place}` has no `command`" if missing else f"`{place}`: {wrong}"
-    raise ConfigInvalid(said, hint)
-
-
-def _timeout(table: Mapping[str, Any], place: str) -> float | None:
-    timeout_s: float | None = table.get("timeout_s")
-    if timeout_s is not None and not is_positive(timeout_s):
-        raise ConfigInvalid(f"`{place}`: `timeout_s` must be a positive number of seconds")
-    return timeout_s
-
-
 def _setup(data: Mapping[str, Any], where: str) -> Setup | None:
     if "setup" not in data:
         return None
-    table, place = read_table(data, "setup", Setup.__dataclass_fields__, where)
+    table, place = read_table(data, "setup", Setup.__struct_fields__, where)
     return Setup(
-        _command(table, place, '[setup] needs a line such as: command = "uv sync --frozen"'),
-        float(_timeout(table, place) or DEFAULT_SETUP_TIMEOUT_S),
+        read_command(table, place, '[setup] needs a line such as: command = "uv sync --frozen"'),
+        float(read_timeout(table, place) or DEFAULT_SETUP_TIMEOUT_S),
         read_boolean(table, "network", place),
     )
 
 
-def _loop_command(table: Mapping[str, Any], place: str) -> str:
-    """The built-in loop, as a command line like any other; the prompt comes on standard input."""
-    model, base_url = read_text(table, "model", place), read_text(table, "base_url", place)
-    if table["agent"] != "loop" or model is None:
-        raise ConfigInvalid(f"`{place}`: `agent` must be `loop`, with a `model`")
-    words = [sys.executable, *_LOOP_WORDS.split(), model]
-    return shlex.join([*words, "--base-url", base_url] if base_url else words)
+def _quota(data: Mapping[str, Any], where: str) -> int | None:
+    table, place = read_table(data, "disk", ("quota",), where)
+    text = read_text(table, "quota", place)
+    size = _SIZE.fullmatch(text.strip()) if text is not None else None
+    if text is not None and size is None:
+        raise ConfigInvalid(f"`{place}`: `quota` must be a size", 'quota = "2 GB"')
+    return None if size is None else int(float(size[1]) * _BYTES_IN[size[2].lower()])
 
 
-def implied_variables(role: Role) -> tuple[str, ...]:
-    """What the built-in loop is given although nobody asked for it; not every model needs it."""
-    _, loop, rest = role.command.partition(f" {_LOOP_WORDS} ")
-    return (_key_of(rest.partition(" ")[0]),) if loop else ()
-
-
-def _model_key(table: Mapping[str, Any]) -> tuple[str, ...]:
-    return (_key_of(str(table.get("model"))),) if "agent" in table else ()
-
-
-def _key_of(model: str) -> str:
-    """Every provider's key is in a variable of one form: `OPENAI_API_KEY`, `GOOGLE_API_KEY`."""
-    return f"{model.partition(':')[0].partition('-')[0].upper()}_API_KEY"
-
-
-def _named_role(name: str, command: str) -> Role:
-    return Role(name, command, kind=_kind_of(name))
-
-
-def _kind_of(name: str) -> RoleKind:
-    return RoleKind.REVIEW if "review" in name.lower() else RoleKind.CODE
+def _jobs(data: Mapping[str, Any], where: str) -> int:
+    table, place = read_table(data, "run", ("jobs",), where)
+    return read_number(table, "jobs", place, default=1, most=MOST_JOBS)
 
 
 def _policy(data: Mapping[str, Any], where: str) -> Policy:
-    names = set(Policy.__dataclass_fields__)
+    names = set(Policy.__struct_fields__)
     table, place = read_table(data, "policy", names, where)
     judgings = read_number(table, "judgings", place, default=1, most=MOST_JUDGINGS)
     switches = {name: read_boolean(table, name, place) for name in names - {"judgings"}}
@@ -318,12 +366,12 @@ def _policy(data: Mapping[str, Any], where: str) -> Policy:
 
 
 def _strictest(one: Policy, other: Policy) -> Policy:
-    names = Policy.__dataclass_fields__
+    names = Policy.__struct_fields__
     return Policy(**{name: max(getattr(one, name), getattr(other, name)) for name in names})
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
-    table, place = read_table(data, "sandbox", Sandbox.__dataclass_fields__, where)
+    table, place = read_table(data, "sandbox", Sandbox.__struct_fields__, where)
     return Sandbox(
         isolation=read_choice(table, "isolation", SandboxChoice.AUTO, place),
         agents=read_boolean(table, "agents", place, default=True),

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 from signoff.domain.text import escape_line
-from signoff.errors import ProofInvalid, StorageFailed
+from signoff.errors import ProofInvalid, StorageFailed, UsageError
 
 MAX_BUNDLE_BYTES = 512 * 1024 * 1024
 MAX_MEMBERS = 0xFFFF - 1
 _NAME = re.compile(r"[a-z]+(?:/[0-9a-f]{1,64})?(?:\.[a-z]{2,5})?|content/manifest\.json")
+_FIRST_BYTES = b"PK\x03\x04"
 _VERSION = 10  # of the format: plain storage
 _ON_UNIX = 3
 _MODE = 0o100644 << 16
@@ -58,12 +61,24 @@ def unpack(data: bytes, where: str) -> dict[str, bytes]:
     return members
 
 
+def refuse_bundle(path: Path, wanted: str) -> None:
+    """Whoever was given one file does not know which verb reads it."""
+    try:
+        with path.open("rb") as file:
+            is_zip = file.read(len(_FIRST_BYTES)) == _FIRST_BYTES
+    except OSError:
+        return
+    if is_zip:
+        check = f"signoff audit --bundle {shlex.quote(str(path))} --key PUBLIC_KEY"
+        raise UsageError(f"`{path}` is a bundle, not a {wanted}", check)
+
+
 def _refuse_odd_members(infos: list[zipfile.ZipInfo], size: int, where: str) -> None:
     seen: set[str] = set()
     for info in infos:
         shown = escape_line(info.orig_filename[:100])
         if not _NAME.fullmatch(info.orig_filename):
-            raise ProofInvalid(f"`{where}` holds `{shown}`, which is no name in a bundle")
+            raise ProofInvalid(f"`{where}` holds `{shown}`, which does not belong in a bundle")
         if info.compress_type or info.flag_bits or info.file_size != info.compress_size:
             raise ProofInvalid(
                 f"`{where}`: `{shown}` is compressed or encrypted; bundles are neither"

@@ -10,12 +10,14 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.globs import Overlaps
 from signoff.domain.names import shown_name
 from signoff.errors import Held
-from signoff.gate.overlap import Overlaps
 from signoff.storage.engine import Database, Row
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder
@@ -37,8 +39,7 @@ _PUT = (
 _DROP = "DELETE FROM leases WHERE resource = ?"
 
 
-@dataclass(frozen=True)
-class Tenancy:
+class Tenancy(Struct, frozen=True):
     """Somebody has a resource for `left_s` from now, or had it for a run that is not over."""
 
     resource: str
@@ -135,8 +136,7 @@ def put_tenancy(database: Database, repository: str | None, row: Tenancy) -> Non
     )
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A plan that looked free: `seq` is the number of its last entry when it did.
 
     `beside` are plans whose unfinished runs are in nobody's way as long as nobody drives them.
@@ -149,8 +149,7 @@ class Offer:
     beside: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class ClaimAnswer:
+class ClaimAnswer(Struct, frozen=True):
     """What was claimed; `outdated` when something else had happened since the offers were made."""
 
     offer: Offer | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shlex
 import stat
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ from pathlib import Path
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import decode_output
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, UsageError
-from signoff.storage.failures import os_failure
-from signoff.storage.locks import wait_for
+from signoff.storage.engine import os_failure
+from signoff.workspace.folders import wait_for
 
 MAX_PLAN_BYTES = 20 * 1024 * 1024
 LOCK_TIMEOUT_S = 30.0
@@ -111,13 +110,6 @@ def append_lines(path: Path, *lines: str, lock_timeout_s: float = LOCK_TIMEOUT_S
     if not lines:
         return
     text = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-    with locked_lines(path, lock_timeout_s=lock_timeout_s) as fd:
-        append_within(fd, text)
-
-
-@contextmanager
-def locked_lines(path: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[int]:
-    """A file of lines, made if it is not there, and locked against everybody who appends."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
     try:
         with wait_for(path, flags, lock_timeout_s, mode=_NEW_FILE_MODE) as fd:
@@ -125,20 +117,12 @@ def locked_lines(path: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Itera
             _refuse_irregular(path, state.st_mode)
             if state.st_size == 0:
                 sync_folder(path.parent)
-            yield fd
+            torn = state.st_size > 0 and os.pread(fd, 1, state.st_size - 1) != b"\n"
+            _append(fd, (b"\n" if torn else b"") + text, state.st_size)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise _unreadable(path, error) from error
         raise os_failure(f"`{path}`", error) from error
-
-
-def append_within(fd: int, text: bytes) -> None:
-    """Append whole lines, if there are any, to a file that the caller has locked."""
-    if not text:
-        return
-    size = os.fstat(fd).st_size
-    torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
-    _append(fd, (b"\n" if torn else b"") + text, size)
 
 
 def sync_folder(folder: Path) -> None:
@@ -158,7 +142,7 @@ def _folder(path: Path) -> Iterator[int]:
 
 def _replace(folder_fd: int, name: str, data: bytes, mode: int = _NEW_FILE_MODE) -> None:
     before = _state_at(folder_fd, name)
-    temporary = f".{name[:100]}.{secrets.token_hex(8)}.tmp"
+    temporary = f".{name[:100]}.{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN
     fd = os.open(temporary, flags, mode, dir_fd=folder_fd)
     try:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from signoff.storage.location import VaultPlace
-
 _BUSY_TIMEOUT_S = 5.0
 _BINDING = "SELECT plan, name, repository FROM bindings WHERE worktree = ?"
 _APPROVED = "SELECT 1 FROM entries WHERE plan = ? AND kind = 'plan.approved' LIMIT 1"
@@ -104,21 +102,21 @@ class Glance:
         rows = self._query(_WORKTREE, plan)
         return as_path(os.fsdecode(bytes(rows[0][0]))) if rows else None
 
-    def standings_of(self, place: VaultPlace) -> dict[str, NotedStanding]:
+    def standings_of(self, main: str | None, vault: str) -> dict[str, NotedStanding]:
         """Every plan of the vault that the ledger knows, by name."""
-        return {row[0]: NotedStanding(*row) for row in self._in_vault(_STANDINGS, place)}
+        return {row[0]: NotedStanding(*row) for row in self._in_vault(_STANDINGS, main, vault)}
 
-    def questions_of(self, place: VaultPlace) -> tuple[Question, ...]:
+    def questions_of(self, main: str | None, vault: str) -> tuple[Question, ...]:
         """What waits for a person in the vault, oldest first."""
-        return tuple(Question(*row) for row in self._in_vault(_QUESTIONS, place))
+        return tuple(Question(*row) for row in self._in_vault(_QUESTIONS, main, vault))
 
-    def _in_vault(self, sql: str, place: VaultPlace) -> Iterator[tuple[Any, ...]]:
-        if place.main is not None:
-            rows = self._query(sql.format(whose="p.repository = ?"), os.fsencode(place.main))
+    def _in_vault(self, sql: str, main: str | None, vault: str) -> Iterator[tuple[Any, ...]]:
+        if main is not None:
+            rows = self._query(sql.format(whose="p.repository = ?"), os.fsencode(main))
             yield from ((name, *rest) for name, _path, *rest in rows)
             return
         # A vault outside any repository: its plans are known by their files alone.
-        real = os.path.realpath(place.at)
+        real = os.path.realpath(vault)
         for _name, path, *rest in self._query(sql.format(whose="p.repository IS NULL")):
             above, file_name = os.path.split(os.fsdecode(bytes(path)))
             name = name_of_file(file_name) if above == real else None
@@ -157,7 +155,7 @@ def _fetch(connection: sqlite3.Connection, sql: str, values: tuple[Any, ...]) ->
 
 def _through_driver(url: str) -> Glance:
     # A server's driver takes longer to load than everything else on this path.
-    from signoff.storage.database import open_database  # noqa: PLC0415
+    from signoff.storage.home import open_database  # noqa: PLC0415
 
     if ":" not in url:
         raise ConfigInvalid(f"the database address `{url}` is no URL")

@@ -15,17 +15,17 @@ from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.names import name_of_file
 from signoff.errors import PlanConflict
-from signoff.storage.active import marker_path
-from signoff.storage.failures import os_failure
-from signoff.storage.files import durable_replace, read_plan_file, swap_file, sync_folder
-from signoff.storage.ledger import Ledger
-from signoff.storage.location import (
+from signoff.storage.active import (
     OWNERS_FILE,
     SHARED_VAULT_FOLDER,
     VaultPlace,
+    marker_path,
     refuse_clash,
     repository_of_vault,
 )
+from signoff.storage.engine import os_failure
+from signoff.storage.files import durable_replace, read_plan_file, swap_file, sync_folder
+from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord, utc_now
 from signoff.storage.vault import Vault
 

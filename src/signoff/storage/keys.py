@@ -6,7 +6,6 @@ import os
 import shlex
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 from signoff.errors import KeyUnusable, PlanConflict
@@ -30,8 +30,7 @@ _OPEN_TO_OTHERS = 0o077
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class PublicKey:
+class PublicKey(Struct, frozen=True):
     """An ed25519 key to check with; its id is the sha256 of its DER form (SubjectPublicKeyInfo)."""
 
     key: Ed25519PublicKey
@@ -39,8 +38,7 @@ class PublicKey:
     id: str
 
 
-@dataclass(frozen=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """The user's own key; only `public` ever leaves the home folder."""
 
     key: Ed25519PrivateKey
@@ -106,7 +104,7 @@ def _read_private(path: Path) -> bytes | None:
             raise KeyUnusable(f"the signing key `{path}` is not a regular file")
         if state.st_mode & _OPEN_TO_OTHERS:
             raise KeyUnusable(
-                f"others than you can read the signing key `{path}`",
+                f"other users can read the signing key `{path}`",
                 f"find out who has a copy; if nobody: chmod 600 {shlex.quote(str(path))}",
             )
         return file.read(_LARGEST_KEY)

@@ -9,21 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.names import shown_name
 from signoff.errors import Fenced, Held, Interrupted, PlanConflict, SignoffError
-from signoff.storage.claims import (
-    Tenancy,
-    find_tenancy,
-    lock_tenancies,
-    plan_resource,
-    put_tenancy,
-    redeem_claim,
-    tenancies_alone,
-    workspace_resource,
-)
+from signoff.storage import claims
 from signoff.storage.engine import Database
 from signoff.storage.files import read_plan_file, swap_file
 from signoff.storage.ledger import Ledger
@@ -50,8 +42,7 @@ _DROP = (
 _LEAVE = "UPDATE leases SET until_s = 0, token = 0 WHERE token = ?"
 
 
-@dataclass(frozen=True)
-class LeaseRequest:
+class LeaseRequest(Struct, frozen=True):
     """What a driver needs for itself; `workspace_key` is the same for the same folder."""
 
     plan: str
@@ -100,8 +91,8 @@ def acquire_lease(
     database = ledger.database
     token = 1 + (int.from_bytes(os.urandom(8)) >> (64 - _TOKEN_BITS))
     began = time.monotonic()
-    with tenancies_alone(database):
-        redeem_claim(database, request.plan, request.repository, request.touches, owns)
+    with claims.tenancies_alone(database):
+        claims.redeem_claim(database, request.plan, request.repository, request.touches, owns)
         shown = f"plan `{shown_name(request.name)}`", f"`{request.workspace}`"
         for resource, what in zip(_resources(request), shown, strict=True):
             _take(database, request, resource, what, token, term_s)
@@ -152,7 +143,11 @@ class Lease:
                 return not self._lost
             asked = time.monotonic()
             try:
-                self._lost = self._renew_rows() < len(_resources(self._request))
+                database = self._ledger.database
+                with claims.tenancies_alone(database, durable=False):
+                    sql = _RENEW.format(now=database.now_s)
+                    renewed = database.execute(sql, self._term_s, self._token)
+                self._lost = renewed < len(_resources(self._request))
                 self._renewed = asked
             except SignoffError:
                 # The database may come back; but longer than it lasts nothing is ours for sure.
@@ -162,7 +157,7 @@ class Lease:
     def begin_run(self, run: str, touches: Sequence[str]) -> None:
         """Say which run it is for, in the transaction that records the run's beginning."""
         database = self._ledger.database
-        lock_tenancies(database)
+        claims.lock_tenancies(database)
         live = database.fetch(_LIVE.format(now=database.now_s), self._token)
         if len(live) < len(_resources(self._request)):
             raise self.fenced()
@@ -174,14 +169,9 @@ class Lease:
             self._released.set()
             database = self._ledger.database
             # What cannot be given back now lapses by itself.
-            with suppress(SignoffError), tenancies_alone(database):
+            with suppress(SignoffError), claims.tenancies_alone(database):
                 database.execute(_DROP, self._token)
                 database.execute(_LEAVE, self._token)
-
-    def _renew_rows(self) -> int:
-        database = self._ledger.database
-        with tenancies_alone(database, durable=False):
-            return database.execute(_RENEW.format(now=database.now_s), self._term_s, self._token)
 
 
 def home_identity(home: Path) -> str:
@@ -194,7 +184,7 @@ def home_identity(home: Path) -> str:
 
 
 def _resources(request: LeaseRequest) -> tuple[str, ...]:
-    return plan_resource(request.plan), workspace_resource(request.workspace_key)
+    return claims.plan_resource(request.plan), claims.workspace_resource(request.workspace_key)
 
 
 def _take(
@@ -205,7 +195,7 @@ def _take(
     token: int,
     term_s: float,
 ) -> None:
-    row = find_tenancy(database, resource)
+    row = claims.find_tenancy(database, resource)
     if row is not None and row.live and not row.holder.shares_locks_with(request.holder):
         raise _held(shown, row)
     run, touches = None, request.touches
@@ -213,8 +203,8 @@ def _take(
         _void_fence(database, row.plan, row.run, request.holder)
         if row.plan == request.plan:
             run, touches = row.run, row.touches
-    row = Tenancy(resource, request.plan, run, request.holder, token, touches, term_s)
-    put_tenancy(database, request.repository, row)
+    row = claims.Tenancy(resource, request.plan, run, request.holder, token, touches, term_s)
+    claims.put_tenancy(database, request.repository, row)
 
 
 def _void_fence(database: Database, plan: str, run: str, holder: Holder) -> None:
@@ -224,7 +214,7 @@ def _void_fence(database: Database, plan: str, run: str, holder: Holder) -> None
     database.execute(_VOID_FENCE, json.dumps(holder.facts()), run)
 
 
-def _held(shown: str, row: Tenancy) -> Held:
+def _held(shown: str, row: claims.Tenancy) -> Held:
     worker = f", worker `{row.holder.worker}`" if row.holder.worker else ""
     plan = f" (plan `{row.holder.plan}`)" if row.holder.plan else ""
     return Held(

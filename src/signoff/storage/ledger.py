@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
@@ -19,18 +20,22 @@ from signoff.errors import (
     NothingToAnswer,
     SignoffError,
 )
-from signoff.storage.chain import (
+from signoff.storage.engine import Database, Duplicate, Row, StorageCause, storage_failed
+from signoff.storage.glance import Glance
+from signoff.storage.records import (
     COLUMNS,
+    ChainReport,
+    Fence,
+    Holder,
+    PlanRecord,
+    RunRecord,
     check_rows,
     decode_data,
     encode_data,
     to_entry,
     to_row,
+    utc_now,
 )
-from signoff.storage.engine import Database, Duplicate, Row
-from signoff.storage.failures import StorageCause, storage_failed
-from signoff.storage.glance import Glance
-from signoff.storage.records import ChainReport, Fence, Holder, PlanRecord, RunRecord, utc_now
 
 _PAGE = 500
 _BEFORE_ALL = -(2**63)
@@ -54,6 +59,7 @@ _OPEN = (
 )
 _RUN_OVER = "SELECT 1 FROM entries WHERE plan = ? AND run = ? AND kind = 'run.finished'"
 _IS_DRIVEN = "SELECT 1 FROM runs WHERE run = ? AND plan = ? AND token = ?"
+_PLANS = "SELECT id, name, path, repository FROM plans"
 _RUN = "SELECT run, plan, token, holder FROM runs WHERE run = ?"
 
 # Where things are and what steps are made of, by which work is found again: a folder or an item of
@@ -164,7 +170,8 @@ class Ledger:
 
     def register_plan(self, record: PlanRecord) -> None:
         """Remember where a plan lives; a moved plan is updated, an unchanged one costs no write."""
-        if self._plan(record.id) == record:
+        rows = self._db.fetch(f"{_PLANS} WHERE id = ?", record.id)
+        if rows and _to_plan(rows[0]) == record:
             return
         with self._db.transaction():
             self._db.execute(
@@ -179,7 +186,7 @@ class Ledger:
 
     def plans(self) -> tuple[PlanRecord, ...]:
         """Every plan that was ever registered, by path."""
-        rows = self._db.fetch("SELECT id, name, path, repository FROM plans")
+        rows = self._db.fetch(_PLANS)
         return tuple(sorted((_to_plan(row) for row in rows), key=lambda p: (p.path, p.id)))
 
     def put_blob(self, data: bytes, *, durable: bool = True) -> str:
@@ -312,10 +319,6 @@ class Ledger:
         except Duplicate as error:
             raise _refused(draft) from error
         return entry
-
-    def _plan(self, plan: str) -> PlanRecord | None:
-        rows = self._db.fetch("SELECT id, name, path, repository FROM plans WHERE id = ?", plan)
-        return _to_plan(rows[0]) if rows else None
 
     def _keep_blob(self, digest: str, data: bytes) -> None:
         self._db.execute(

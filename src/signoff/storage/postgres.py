@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import errors as pg
 
-from signoff.storage.engine import VERSION, Database, Duplicate
-from signoff.storage.failures import WORDS, StorageCause, storage_failed
+from signoff.storage.engine import VERSION, WORDS, Database, Duplicate, StorageCause, storage_failed
 
 SCHEMA = "signoff"
 _MIGRATION_LOCK = 0x5167_6E0F  # any number, the same in every signoff

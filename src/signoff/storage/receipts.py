@@ -1,16 +1,15 @@
-"""Receipts as signed DSSE envelopes in one canonical form; anchors as lines in files or notes."""
+"""Receipts as signed DSSE envelopes in one canonical form; anchors as lines in files."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import rfc8785
+from msgspec import Struct
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
@@ -23,23 +22,17 @@ from signoff.domain.receipt import (
     Anchor,
     read_anchor,
 )
-from signoff.errors import PlanConflict, PlanNotFound, ProcessFailed, ProofInvalid, UsageError
-from signoff.storage.failures import os_failure
+from signoff.errors import PlanConflict, PlanNotFound, ProofInvalid
+from signoff.storage.engine import os_failure
 from signoff.storage.files import read_plan_file, swap_file
 from signoff.storage.keys import PublicKey, SigningKey
-from signoff.workspace.branches import branch_head
-from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import own_folder, read_head, refuse_linked_ref
-from signoff.workspace.repository import find_repository
 
-NOTES_REF = "refs/notes/signoff"
 MAX_RECEIPT_BYTES = 64 * 1024 * 1024
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FIELDS = {"payload", "payloadType", "signatures"}
 
 
-@dataclass(frozen=True)
-class Sealed:
+class Sealed(Struct, frozen=True, dict=True):
     """An envelope whose form is right; who signed it is another question."""
 
     data: bytes
@@ -151,28 +144,3 @@ def read_anchors(data: bytes, where: str) -> tuple[Anchor, ...]:
         except (ValueError, TypeError, RecursionError) as error:
             raise ProofInvalid(f"`{where}`:{number} is not an anchor: {error}") from error
     return tuple(anchors)
-
-
-def note_in_git(workspace: Path, anchor: Anchor, environ: Mapping[str, str]) -> str:
-    """Append the anchor to the note on HEAD under `refs/notes/signoff`; returns the ref's name."""
-    repository = find_repository(workspace)
-    if repository is None:
-        raise UsageError(f"`{workspace}` is not in a git repository", "anchor with --file")
-    with Git.open(repository, environ) as git:
-        refuse_linked_ref(git.common, NOTES_REF)
-        head = read_head(own_folder(repository))
-        commit = branch_head(git, head.branch) if head.branch is not None else head.commit
-        if commit is None:
-            raise _no_note("there is no commit to put it on")
-        text = anchor.line().encode() + b"\n"
-        try:
-            git.call("notes", f"--ref={NOTES_REF}", "append", "-F", "-", commit, stdin=text)
-        except ProcessFailed as error:
-            raise _no_note(error.message) from error
-    return NOTES_REF
-
-
-def _no_note(reason: str) -> ProcessFailed:
-    return ProcessFailed(
-        f"git could not write the note: {reason}", "commit something first, or anchor with --file"
-    )

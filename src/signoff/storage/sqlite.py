@@ -12,10 +12,17 @@ from typing import Any
 from urllib.parse import quote
 
 from signoff.errors import Held, HomeUnsafe, StorageFailed
-from signoff.storage.engine import VERSION, Database, Duplicate
-from signoff.storage.failures import WORDS, StorageCause, os_failure, storage_failed
+from signoff.storage.engine import (
+    VERSION,
+    WORDS,
+    Database,
+    Duplicate,
+    StorageCause,
+    os_failure,
+    storage_failed,
+)
 from signoff.storage.files import sync_folder
-from signoff.storage.locks import wait_for
+from signoff.workspace.folders import wait_for
 
 _CAUSES: dict[int, StorageCause] = {
     sqlite3.SQLITE_BUSY: StorageCause.LOCKED,

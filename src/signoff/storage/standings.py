@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signoff.errors import SignoffError
 from signoff.storage.ledger import Ledger
@@ -17,8 +18,7 @@ _WRITE = (
 _READ = "SELECT seq, status, done, total, step, title FROM standings WHERE plan = ?"
 
 
-@dataclass(frozen=True)
-class StandingNote:
+class StandingNote(Struct, frozen=True):
     """A plan after its entry `seq`; `step` is the first that is not done."""
 
     seq: int

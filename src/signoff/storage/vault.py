@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +17,14 @@ from signoff.domain.names import (
     plan_slug,
     progress_file,
 )
+from signoff.domain.text import decode_output, escape_line
 from signoff.errors import PlanConflict, PlanNameInvalid, PlanNotFound, PlanUnreadable
-from signoff.storage.failures import os_failure
+from signoff.storage.engine import os_failure
 from signoff.storage.files import append_lines, read_plan_file, swap_file
+
+LONGEST_LINE = 2_000
+_LONGEST_WORD = 200
+_MOST_BYTES = 20 * 1024 * 1024
 
 
 class PlanText(NamedTuple):
@@ -142,3 +148,40 @@ def _decode(path: Path, data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise PlanUnreadable(f"`{path}` is not UTF-8: byte {error.start}, line {line}") from error
+
+
+def progress_line(at: str, author: str, run: str | None, step: str | None, text: str) -> str:
+    """One line of a progress file: when, who, about which run and step, and what there is to say.
+
+    Everything is escaped: no text can pretend to be a second line, nor an author two words."""
+    words = f"- {at} {_word(author)} run={_word(run)} step={_word(step)} "
+    return _capped(words + escape_line(text.strip()), LONGEST_LINE)
+
+
+def read_progress(path: Path) -> tuple[str, ...]:
+    """The newest lines of a progress file as they stand there; none if there is no file."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise os_failure(f"`{path}`", error) from error
+    with open(fd, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MOST_BYTES))
+        data = file.read(_MOST_BYTES)
+    if size > _MOST_BYTES:
+        data = data.partition(b"\n")[2]
+    lines = decode_output(data).split("\n")
+    return tuple(lines if lines[-1] else lines[:-1])
+
+
+def _word(text: str | None) -> str:
+    """One word, so that the fields of a line stay apart."""
+    shown = "_".join(escape_line(text or "").split())
+    return _capped(shown, _LONGEST_WORD) or "-"
+
+
+def _capped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

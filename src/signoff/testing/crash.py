@@ -20,6 +20,7 @@ class CrashPoint(StrEnum):
     ATTEMPT_FINISHED = "attempt-finished"
     CONTRACT_JUDGED = "contract-judged"
     VERDICT_APPENDED = "verdict-appended"
+    LANDED = "landed"
     PROJECTED = "projected"
     ESCALATED = "escalated"
     SWEEP_JUDGED = "sweep-judged"
@@ -59,9 +60,6 @@ class RepositoryPoint(StrEnum):
 class VaultPoint(StrEnum):
     """Places where a kill leaves a vault that the same call finishes."""
 
-    PROGRESS_KEPT = "progress-kept"
-    PROGRESS_MERGED = "progress-merged"
-    COPY_KEPT = "copy-kept"
     PLAN_ACTIVATED = "plan-activated"
 
 

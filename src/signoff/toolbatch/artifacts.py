@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from signoff.domain.task import Artifact
+from signoff.domain.session import Artifact
 from signoff.domain.text import escape_line
 from signoff.gate.task import Task
 from signoff.toolbatch.disk import entries_below
@@ -26,9 +26,6 @@ EMPTY_NAMES = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojek
 _LIKENESS = 0.5
 # Files that tell what else there is: written first or last, they are not the work itself.
 SUMMARIES = frozenset({"index", "readme"})
-# Kinds of files that make a set which somebody declares.
-PAGES = frozenset((".html", ".htm", ".md", ".rst", ".adoc", ".tex"))
-_A_SET = 2  # of one kind in one folder: from here on, another one is one too many
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
@@ -49,7 +46,6 @@ def is_there(artifact: Artifact, root: Path) -> bool:
 
 
 def missing(planned: Sequence[Artifact], root: Path) -> tuple[Artifact, ...]:
-    """Those that are not there now, in the order they were planned."""
     return tuple(artifact for artifact in planned if not is_there(artifact, root))
 
 
@@ -102,12 +98,8 @@ def quoted(path: str) -> str:
     if plain:
         return shlex.quote(path)
     octets = path.encode("utf-8", "surrogateescape")
-    return "$'" + "".join(_octet(byte) for byte in octets) + "'"
-
-
-def _octet(byte: int) -> str:
-    plain = 0x20 <= byte < 0x7F and chr(byte) not in "'\\"
-    return chr(byte) if plain else f"\\x{byte:02x}"
+    shown = (chr(b) if 0x20 <= b < 0x7F and chr(b) not in "'\\" else f"\\x{b:02x}" for b in octets)
+    return f"$'{''.join(shown)}'"
 
 
 def _files_below(folder: Path) -> Iterator[str]:
@@ -120,47 +112,9 @@ def is_summary(path: str) -> bool:
     return posixpath.basename(path).lower().partition(".")[0] in SUMMARIES
 
 
-def root_page(task: Task) -> str:
-    """The planned file that tells what else there is, the one nearest to the root."""
-    paths = [a.path for a in task.planned if not a.directory and is_summary(a.path)]
-    return min(paths, key=lambda p: (p.count("/"), p), default="")
-
-
-def beyond_the_set(task: Task, path: str) -> bool:
-    """Whether pages of its kind are declared beside it, and it is not.
-
-    Code grows helpers wherever it likes; only where readers go from page to page one more matters.
-    """
-    if posixpath.splitext(path)[1].lower() not in PAGES or is_summary(path):
-        return False
-    return not promised(task, path) and of_a_set(task, path)
-
-
 def promised(task: Task, path: str) -> bool:
     """Whether it is planned, or lies in a planned folder of which no file is planned."""
     files = {str(a) for a in task.planned if not a.directory}
     folders = [str(a) for a in task.planned if a.directory]
     open_ones = [f for f in folders if not any(file.startswith(f) for file in files)]
     return path in files or f"{path}/" in folders or path.startswith(tuple(open_ones))
-
-
-def of_a_set(task: Task, path: str) -> bool:
-    """Whether files of its kind are declared beside it."""
-    return sum(_alike(a.path, path) for a in task.planned if not a.directory) >= _A_SET
-
-
-def nearest_missing(unmet: Sequence[Artifact], path: str) -> str:
-    """What is missing in the same folder and named so much alike that it may have been meant."""
-    names = {_stem(a.path): a.path for a in unmet if not a.directory and _alike(a.path, path)}
-    close = difflib.get_close_matches(_stem(path), names, n=1)
-    return names[close[0]] if close else ""
-
-
-def _stem(path: str) -> str:
-    return posixpath.splitext(posixpath.basename(path))[0]
-
-
-def _alike(path: str, other: str) -> bool:
-    same_folder = posixpath.dirname(path) == posixpath.dirname(other)
-    same_kind = posixpath.splitext(path)[1] == posixpath.splitext(other)[1]
-    return same_folder and same_kind and not is_summary(path)

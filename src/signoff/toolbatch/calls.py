@@ -1,24 +1,20 @@
-"""A call of a tool as the runtime sees it, whatever the tool is called and a model sent."""
+"""A call of a tool as the runtime sees it, whatever a model sent; and what is told of a batch."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn
 
-MOST_PATHS = 200
-_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+from msgspec import Struct, field
+
 Named = Callable[[str], str]
 
 
 class Nature(StrEnum):
-    """What kind of thing a tool does."""
-
     OBSERVE = "observe"
     MUTATE = "mutate"
     SHELL = "shell"  # may do either: what it did is seen afterwards
@@ -33,8 +29,7 @@ NEVER_BEGAN = frozenset({126, 127})  # exit codes of a shell that could not star
 BOOKKEEPING = frozenset({Nature.LIST, Nature.NOTE})  # alone they move nothing
 
 
-@dataclass(frozen=True)
-class ToolShape:
+class ToolShape(Struct, frozen=True):
     """How a tool is used: which argument names a path, and which must carry content."""
 
     nature: Nature
@@ -58,7 +53,6 @@ STANDARD_SHAPES: dict[str, ToolShape] = {
     "grep": ToolShape(Nature.OBSERVE, "path", usage="grep(pattern, path)"),
     "write": ToolShape(Nature.MUTATE, "path", ("content",), "write(path, content)"),
     "edit": ToolShape(Nature.MUTATE, "path", ("old", "new"), "edit(path, old, new)"),
-    "patch": ToolShape(Nature.MUTATE, "", ("diff",), "patch(diff)"),
     "bash": ToolShape(Nature.SHELL, "", ("command",), "bash(command)"),
     "todo": ToolShape(Nature.LIST, "", ("items",), 'todo(items=[{"text": "…", "done": false}])'),
     "scratchpad": ToolShape(Nature.NOTE, usage="scratchpad(key, text)"),
@@ -66,8 +60,7 @@ STANDARD_SHAPES: dict[str, ToolShape] = {
 }
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """One proposed call. `paths` are relative to the workspace, as far as the call names any."""
 
     id: str
@@ -98,16 +91,13 @@ class Call:
 
 
 class ResultKind(StrEnum):
-    """What became of a proposed call."""
-
     EXECUTED = "executed"
     DUPLICATE = "duplicate"
     BLOCKED = "blocked"
     DECLINED = "declined"  # the person said no
 
 
-@dataclass(frozen=True)
-class NextAction:
+class NextAction(Struct, frozen=True):
     """What the model should do next, for a machine; beside every text that says so."""
 
     tool: str
@@ -118,8 +108,7 @@ _OTHER = ToolShape(Nature.OTHER)
 _NO_CALL = Call("", "", {}, _OTHER)
 
 
-@dataclass(frozen=True)
-class CallResult:
+class CallResult(Struct, frozen=True):
     """What became of a call; `text` is what the transcript gets.
 
     Whoever carries a call out fills in what it saw: digests are sha256 of whole files, empty for
@@ -155,7 +144,6 @@ class CallResult:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The files it changed."""
         return tuple(self.writes)
 
 
@@ -178,8 +166,9 @@ def propose(
     except (ValueError, RecursionError) as error:
         return Call(id, tool, {}, shape, malformed=f"the arguments are {error}")
     naming = named if named is not None else (lambda path: relative(root, path))
-    paths = dict.fromkeys(naming(path) for path in _paths(shape, given))
-    return Call(id, tool, given, shape, tuple(paths)[:MOST_PATHS])
+    path = given.get(shape.path) if shape.path else None
+    named_one = isinstance(path, str) and path != "" and "\0" not in path
+    return Call(id, tool, given, shape, (naming(str(path)),) if named_one else ())
 
 
 def relative(root: Path, path: str) -> str:
@@ -189,21 +178,11 @@ def relative(root: Path, path: str) -> str:
     return os.path.relpath(whole, root) if inside else whole
 
 
-def _paths(shape: ToolShape, arguments: Mapping[str, Any]) -> list[str]:
-    value = arguments.get(shape.path) if shape.path else None
-    if isinstance(value, str):
-        return [value] if value and "\0" not in value else []
-    diff = arguments.get("diff") if "diff" in shape.payload else None
-    if isinstance(diff, str):
-        return [p.strip() for p in _PATCHED.findall(diff) if p.strip() != "/dev/null"]
-    return []
-
-
 def _read(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     if isinstance(arguments, Mapping):
         return arguments
     try:
-        read = json.loads(arguments or "{}", parse_constant=_no_number)
+        read = json.loads(arguments or "{}", parse_constant=no_number)
     except ValueError as error:
         raise ValueError(f"not valid JSON ({error})") from None
     if not isinstance(read, dict):
@@ -211,5 +190,51 @@ def _read(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return read
 
 
-def _no_number(name: str) -> NoReturn:
+def no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
+
+
+# What happens in a batch, as one typed stream; whoever wants to know subscribes.
+
+
+class ToolCalled(Struct, frozen=True):
+    call: Call
+
+
+class ToolResulted(Struct, frozen=True):
+    result: CallResult
+
+
+class Steered(Struct, frozen=True):
+    rule: str
+    text: str
+    next_action: NextAction
+
+
+class TimelineNoted(Struct, frozen=True):
+    """One line of what happened and why, for `signoff log`."""
+
+    reason: str
+    text: str
+
+
+class Responded(Struct, frozen=True):
+    """The turn ended with this message for the person."""
+
+    text: str
+    failed: bool = False
+
+
+Event = ToolCalled | ToolResulted | Steered | TimelineNoted | Responded
+Subscriber = Callable[[Event], None]
+
+
+class Stream:
+    """Tells every subscriber, in their order."""
+
+    def __init__(self, *subscribers: Subscriber):
+        self._subscribers = subscribers
+
+    def emit(self, event: Event) -> None:
+        for subscriber in self._subscribers:
+            subscriber(event)

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from signoff.domain.task import Artifact, ProjectCheck, TaskBasis
+from msgspec import Struct
+
+from signoff.domain.session import Artifact, ProjectCheck, TaskBasis
 from signoff.domain.text import escape
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
-from signoff.process.syntax import syntax_problems
+from signoff.process.shell import syntax_problems
 from signoff.toolbatch.artifacts import quoted
 from signoff.toolbatch.checkers.registry import BUILT_IN
-from signoff.toolbatch.checkers.source import unread_dialect
 from signoff.toolbatch.checkers.tree import FileTree
 from signoff.toolbatch.manifests import Offered, documented, offers
 
@@ -37,14 +37,7 @@ CHECKER = "signoff check-artifact"
 MOST_TOLD_APART = 500
 LONGEST_COMMAND = 3_500  # so that it fits into the contract of a plan
 _WORTHLESS = frozenset(
-    {
-        "cannot-fail",
-        "cannot-hold",
-        "contract-syntax",
-        "exit-code-never-kept",
-        "hidden-characters",
-        "writes-what-it-checks",
-    }
+    {"cannot-fail", "cannot-hold", "contract-syntax", "hidden-characters", "writes-what-it-checks"}
 )
 
 
@@ -56,16 +49,14 @@ class CheckSource(StrEnum):
     ARTIFACT = "artifact"  # a checker for a kind of file
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """A command that has to hold, and where it came from."""
 
     command: str
     source: CheckSource
 
 
-@dataclass(frozen=True)
-class CheckSources:
+class CheckSources(Struct, frozen=True):
     """What checks are derived from beside the project; `checker` is how checkers are run."""
 
     contracts: tuple[str, ...] = ()
@@ -73,8 +64,7 @@ class CheckSources:
     checker: str = CHECKER
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """The checks of a task; `refused` says which commands are none, and why.
 
     `shaken` says which checks of the project are due although it does not document them any more:
@@ -110,7 +100,8 @@ def derive(
     sources = sources if sources is not None else CheckSources()
     has_checker = sources.has_checker if sources.has_checker is not None else checker_known
     about = dict.fromkeys((*touched, *(a.path for a in planned)))
-    kinds = {_suffix(path) for path in about}
+    names = map(PurePosixPath, about)
+    kinds = {name.suffix.lower() or name.name for name in names}
     due, shaken, additional, refused = _of_project(
         basis, root, None if len(touched) >= MOST_TOLD_APART else kinds
     )
@@ -125,9 +116,9 @@ def derive(
             good.append(check)
     tree = FileTree(root)
     checkable = [path for path in about if has_checker(path) and tree.size(path) is not None]
-    unread = {path: dialect for path in checkable if (dialect := _dialect(path, root))}
-    refused += [f"no checker reads {dialect}: `{path}`" for path, dialect in unread.items()]
-    commands = checker_commands((p for p in checkable if p not in unread), sources.checker)
+    helm = [path for path in checkable if _is_helm(path, tree)]
+    refused += [f"no checker reads templates of Helm: `{path}`" for path in helm]
+    commands = checker_commands((p for p in checkable if p not in helm), sources.checker)
     # They have to hold, but never stand alone.
     good += [Check(c, CheckSource.PROJECT) for c in additional if good or commands or planned]
     good += [Check(c, CheckSource.ARTIFACT) for c in commands]
@@ -152,18 +143,15 @@ def _of_project(
     proving = {command for one in now for command in one.commands}
     untold = {command for one in now for command in one.additional}
     once_proved = {check.command for check in basis.project if check.proves}
+    refused = "; ".join(said for one in now for said in one.refused)
+    because = f" ({refused})" if refused else ""
     shaken = tuple(
-        f"`{command}` does not prove any more what it did when the work began{_because(now)}"
+        f"`{command}` does not prove any more what it did when the work began{because}"
         for command in due
         if command not in proving and (command in once_proved or command not in untold)
     )
     additional = tuple(c for c in due if c in untold and c not in proving | once_proved)
     return tuple(due), shaken, additional, list(offered.refused)
-
-
-def _because(offered: Iterable[Offered]) -> str:
-    refused = [said for one in offered for said in one.refused]
-    return f" ({'; '.join(refused)})" if refused else ""
 
 
 def checker_known(path: str) -> bool:
@@ -204,12 +192,8 @@ def checker_commands(paths: Iterable[str], checker: str = CHECKER) -> tuple[str,
     return tuple(commands)
 
 
-def _dialect(path: str, root: Path) -> str:
-    """What a checker could not judge would be unknown for ever, however right it is."""
-    kinds = (".js", ".yaml", ".yml")
-    return unread_dialect(path, FileTree(root)) if _suffix(path) in kinds else ""
-
-
-def _suffix(path: str) -> str:
-    name = PurePosixPath(path)
-    return name.suffix.lower() or name.name
+def _is_helm(path: str, tree: FileTree) -> bool:
+    """A template that no checker can judge would be unknown for ever, however right it is."""
+    place = PurePosixPath(path)
+    charts = ((folder / "Chart.yaml").as_posix() for folder in place.parents)
+    return "templates" in place.parts[:-1] and any(tree.size(file) is not None for file in charts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 from signoff.toolbatch.checkers.tree import FileTree
@@ -17,26 +17,6 @@ MOST_NAMES = 2_000
 _NOT_ENTERED = frozenset(
     {"node_modules", "__pycache__", "venv", "build", "dist", "target", "vendor"}
 )
-
-
-class Disk(Protocol):
-    """What the runtime may ask about files; paths are relative to the workspace."""
-
-    @property
-    def root(self) -> Path:
-        """The workspace."""
-
-    def read(self, path: str) -> bytes | None:
-        """A regular file of reasonable size; None for anything else."""
-
-    def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder, sorted; nothing where there is none."""
-
-    def exists(self, path: str) -> bool:
-        """Whether anything is there."""
-
-    def content(self) -> str:
-        """The digest of everything in it; empty where nobody can tell."""
 
 
 def entries_below(root: Path, most: int) -> Iterator[str]:
@@ -63,18 +43,10 @@ def entries_below(root: Path, most: int) -> Iterator[str]:
                 ahead.append(f"{folder}{name}/")
 
 
-def digest_at(disk: Disk, path: str) -> str:
-    """The digest of a file as it is now; empty for one that is not there."""
-    data = disk.read(path)
-    return "" if data is None else digest_bytes(data)
-
-
-@dataclass(frozen=True)
-class WorkspaceFolder:
-    """A workspace read directly. `digest` gives that of all its content, where there is one."""
+class WorkspaceFolder(Struct, frozen=True):
+    """What the runtime may ask about files; paths are relative to the workspace."""
 
     root: Path
-    digest: Callable[[], str] = str
 
     def read(self, path: str) -> bytes | None:
         """A regular file of reasonable size; None for anything else."""
@@ -87,9 +59,9 @@ class WorkspaceFolder:
         return FileTree(self.root).list(folder)[:MOST_NAMES]
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a folder."""
         return FileTree(self.root).exists(path)
 
-    def content(self) -> str:
-        """The digest of everything in it; empty where nobody can tell."""
-        return self.digest()
+    def digest(self, path: str) -> str:
+        """The digest of a file as it is now; empty for one that is not there."""
+        data = self.read(path)
+        return "" if data is None else digest_bytes(data)

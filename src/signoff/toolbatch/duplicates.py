@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.text import escape_line
 from signoff.toolbatch.calls import Call, CallResult, Nature
-from signoff.toolbatch.disk import Disk, digest_at
-from signoff.toolbatch.shellwork import looks
+from signoff.toolbatch.disk import WorkspaceFolder
 
 MOST_REMEMBERED = 512
 MOST_FILES = 50  # that one result rests on; with more, the call is never called a duplicate
@@ -26,77 +24,48 @@ def key_of(call: Call) -> str:
         return digest_of([call.tool, call.malformed, repr(call.arguments)])
 
 
-@dataclass(frozen=True)
-class ResultBasis:
-    """What a result rested on when it was made."""
-
-    files: Mapping[str, str]
-    content: str = ""
-    stirred: int = 0
-
-
 class Duplicates:
-    """Remembers what the last few hundred calls rested on; a look-up costs no more with time."""
+    """Remembers the files that the last few hundred reads and changes rested on.
 
-    def __init__(self, disk: Disk, most: int = MOST_REMEMBERED):
+    A look that names no file, such as a search or a command, is never called a duplicate.
+    """
+
+    def __init__(self, disk: WorkspaceFolder, most: int = MOST_REMEMBERED):
         self._disk = disk
         self._most = most
-        self._seen: OrderedDict[str, ResultBasis] = OrderedDict()
-        # Calls that may have changed what no digest of the content covers: builds, ignored files.
-        self._stirred = 0
+        self._seen: OrderedDict[str, Mapping[str, str]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._seen)
 
     def repeated(self, call: Call) -> str:
         """Why nothing can come of the call, in words for the model; empty if something can."""
-        nature = call.shape.nature
-        if nature is Nature.MUTATE:
+        if call.shape.nature is Nature.MUTATE:
             return self._no_op(call) or self._applied(call)
-        if looks(call):
-            basis = self._seen.get(key_of(call))
-            if basis is not None and self._holds(basis):
-                return f"nothing that `{_label(call)}` shows changed since it was shown"
+        if call.shape.nature is Nature.OBSERVE and self._stands(call):
+            return f"nothing that `{_label(call)}` shows changed since it was shown"
         return ""
 
     def note(self, call: Call, result: CallResult) -> None:
-        """Remember what a call rested on; also one that failed may have changed things."""
         nature = call.shape.nature
-        if nature is Nature.MUTATE:
-            self._stirred += bool(result.ok or result.writes or result.touched)
-        elif nature in (Nature.SHELL, Nature.OTHER):
-            self._stirred += not looks(call)
-        if result.ok and looks(call):
-            self._remember(call, self._looked_at(result))
-        elif result.ok and nature is Nature.MUTATE:
-            self._remember(call, ResultBasis(dict(result.writes)) if result.writes else None)
+        files = {Nature.OBSERVE: result.reads, Nature.MUTATE: result.writes}.get(nature)
+        if not result.ok or files is None:
+            return
+        key = key_of(call)
+        self._seen.pop(key, None)
+        if 0 < len(files) <= MOST_FILES:
+            self._seen[key] = dict(files)
+        if len(self._seen) > self._most:
+            self._seen.popitem(last=False)
 
     def forget(self) -> None:
         """Everything: what was shown is not before the model any more."""
         self._seen.clear()
 
-    def _looked_at(self, result: CallResult) -> ResultBasis | None:
-        if result.reads:
-            return ResultBasis(dict(result.reads))
-        content = result.content or self._disk.content()
-        return ResultBasis({}, content, self._stirred) if content else None
-
-    def _remember(self, call: Call, basis: ResultBasis | None) -> None:
-        key = key_of(call)
-        self._seen.pop(key, None)
-        if basis is None or len(basis.files) > MOST_FILES:
-            return
-        self._seen[key] = basis
-        if len(self._seen) > self._most:
-            self._seen.popitem(last=False)
-
-    def _holds(self, basis: ResultBasis) -> bool:
-        if basis.files:
-            return self._same(basis.files)
-        return basis.stirred == self._stirred and self._disk.content() == basis.content
-
-    def _same(self, files: Mapping[str, str]) -> bool:
-        return all(digest_at(self._disk, path) == digest for path, digest in files.items())
+    def _stands(self, call: Call) -> bool:
+        """Whether the call was made before, and its files are as it met or left them."""
+        files = self._seen.get(key_of(call), {})
+        return bool(files) and all(self._disk.digest(p) == now for p, now in files.items())
 
     def _no_op(self, call: Call) -> str:
         """A write of what is there, an edit that replaces a text by itself."""
@@ -113,14 +82,11 @@ class Duplicates:
 
     def _applied(self, call: Call) -> str:
         """The same change again, on a file that still is as it left it and has no place for it."""
-        basis = self._seen.get(key_of(call))
-        if basis is None or WHOLE in call.shape.payload or not self._same(basis.files):
+        if WHOLE in call.shape.payload or not self._stands(call):
             return ""
-        old = call.arguments.get(OLD)
-        if OLD in call.shape.payload and isinstance(old, str):
-            now = self._disk.read(call.target)
-            if now is not None and old.encode("utf-8", "replace") in now:
-                return ""
+        old, now = call.arguments.get(OLD), self._disk.read(call.target)
+        if isinstance(old, str) and now is not None and old.encode("utf-8", "replace") in now:
+            return ""
         return f"`{_label(call)}`: this very change was made already, and it still stands"
 
 

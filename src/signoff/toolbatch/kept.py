@@ -10,10 +10,12 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.snapshot import FileKind
@@ -24,7 +26,6 @@ from signoff.workspace.records import FilesByFolder
 from signoff.workspace.workspace import Workspace
 
 MOST_FILES = 5_000  # of one change
-_MOST_IGNORED = 1_000  # files that are looked at one by one, to name those that changed
 _KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 _CHANGING = (Nature.MUTATE, Nature.SHELL, Nature.OTHER)
 
@@ -42,9 +43,11 @@ class ThingKind(StrEnum):
 _KINDS = {FileKind.FILE: ThingKind.FILE, FileKind.LINK: ThingKind.LINK}
 
 
-@dataclass(frozen=True)
-class Thing:
-    """Something at a path at one moment; `digest` is of a file's content or a link's target."""
+class Thing(NamedTuple):
+    """Something at a path at one moment, as it is stored.
+
+    `digest` is of a file's content or a link's target.
+    """
 
     kind: ThingKind
     digest: str = ""
@@ -57,16 +60,6 @@ class Thing:
             return False
         modes = None in (self.mode, other.mode) or self.mode == other.mode
         return modes and (self.kind, self.digest) == (other.kind, other.digest)
-
-    def to_data(self) -> list[Any]:
-        """The stored form."""
-        return [str(self.kind), self.digest, self.mode, self.size]
-
-    @classmethod
-    def from_data(cls, data: Sequence[Any]) -> Thing:
-        """As it was stored."""
-        kind, digest, mode, size = data
-        return cls(ThingKind(kind), digest, mode, size)
 
 
 NOTHING, UNKNOWN = Thing(ThingKind.NOTHING), Thing(ThingKind.OTHER)
@@ -95,28 +88,23 @@ UNKEPT_MEANING: dict[Unkept, str] = {
 }
 
 
-@dataclass(frozen=True)
-class FileBefore:
-    """One path around a change; `stored` is the snapshot that holds what was there."""
+class FileBefore(NamedTuple):
+    """One path around a change, as it is stored; its snapshot holds what was there."""
 
     path: str
     before: Thing
     after: Thing
     stored: str
-
-    def to_data(self) -> list[Any]:
-        """The stored form; its last part is of older versions."""
-        return [self.path, self.before.to_data(), self.after.to_data(), self.stored, ""]
+    beside: str = ""  # of older versions
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> FileBefore:
-        """As it was stored."""
-        path, before, after, stored, _ = data
-        return cls(path, Thing.from_data(before), Thing.from_data(after), stored)
+        path, *things, stored, beside = data
+        before, after = (Thing(ThingKind(kind), *rest) for kind, *rest in things)
+        return cls(path, before, after, stored, beside)
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Something that the change of this number did and nobody can undo; no path: to what?"""
 
     number: int
@@ -125,12 +113,10 @@ class Lost:
 
     @property
     def text(self) -> str:
-        """Why, in words for a person."""
         return UNKEPT_MEANING[self.why]
 
 
-@dataclass(frozen=True)
-class Rollback:
+class Rollback(Struct, frozen=True):
     """One change. Of a call that was cut off, `snapshot` is what was there before it, if any."""
 
     number: int
@@ -143,21 +129,18 @@ class Rollback:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changed after all."""
         return not (self.files or self.lost or self.cut_off)
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether anything of it can be put back."""
         return bool(self.files or self.snapshot)
 
     def to_data(self) -> dict[str, Any]:
-        """The stored form."""
         return {
             "number": self.number,
             "call": self.call,
             "tool": self.tool,
-            "files": [file.to_data() for file in self.files],
+            "files": self.files,
             "lost": [[lost.path, str(lost.why)] for lost in self.lost],
             "snapshot": self.snapshot,
         }
@@ -180,15 +163,13 @@ class Rollback:
         )
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The workspace as it was once; permissions as far as they are known."""
 
     digest: str
     files: FilesByFolder
     folders: Mapping[str, int | None]  # every one, with its permissions
-    environment: str = ""  # empty: of what is ignored nobody looked
-    ignored: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    environment: str = ""  # of what is ignored
 
     @classmethod
     def now(cls, workspace: Workspace, *, keep: bool = False) -> Moment:
@@ -197,8 +178,7 @@ class Moment:
         seen = take(quiet=False)
         files, root = workspace.content(seen.digest), workspace.root
         folders = {folder: mode_of(root / folder) for folder in _folders(files)}
-        ignored = dict(_looked_at(root, workspace.byproducts[:_MOST_IGNORED]))
-        return cls(seen.digest, files, folders, seen.environment, ignored)
+        return cls(seen.digest, files, folders, seen.environment)
 
     @classmethod
     def then(cls, workspace: Workspace, snapshot: str) -> Moment:
@@ -207,7 +187,6 @@ class Moment:
         return cls(snapshot, files, dict.fromkeys(_folders(files)))
 
     def at(self, path: str) -> Thing:
-        """What was there."""
         if path in self.folders:
             return Thing(ThingKind.FOLDER, mode=self.folders[path])
         above, _, name = path.rpartition("/")
@@ -236,13 +215,6 @@ class Moment:
         pairs = ((path, self.at(path), now.at(path)) for path in sorted(paths))
         return [path for path, one, other in pairs if one != other and not one.same(other)]
 
-    def ignored_unlike(self, now: Moment) -> list[str]:
-        """Ignored paths that differ; one without a name where nobody can tell which."""
-        if self.environment == now.environment:
-            return []
-        paths = sorted(self.ignored.keys() | now.ignored.keys())
-        return [p for p in paths if self.ignored.get(p) != now.ignored.get(p)] or [""]
-
 
 class Rollbacks:
     """The changes of a session, recorded on its chain; contents are in snapshots.
@@ -264,8 +236,9 @@ class Rollbacks:
         self._number += 1
         before = Moment.now(self.workspace, keep=True)
         named = call.paths if call.shape.nature is Nature.MUTATE else ()
+        root = self.workspace.root
         inside = [p for p in named if not p.startswith("/") and ".." not in p.split("/")]
-        ignored = {p for p in inside if before.at(p) == NOTHING and self._is_there(p)}
+        ignored = {p for p in inside if before.at(p) == NOTHING and os.path.lexists(root / p)}
         files = [FileBefore(p, before.at(p), UNKNOWN, before.digest) for p in inside]
         begun = Rollback(
             self._number,
@@ -292,11 +265,12 @@ class Rollbacks:
                 lost.append(Lost(begun.number, path, Unkept.OTHER))
             else:
                 files.append(change)
-        more = [("", Unkept.TOO_MANY)] if len(paths) > MOST_FILES else []
-        more += [(path, Unkept.IGNORED) for path in before.ignored_unlike(now)]
-        lost += [Lost(begun.number, path, why) for path, why in more]
+        if len(paths) > MOST_FILES:
+            lost.append(Lost(begun.number, "", Unkept.TOO_MANY))
+        if before.environment != now.environment:
+            lost.append(Lost(begun.number, "", Unkept.IGNORED))
         ended = {"files": tuple(files), "lost": tuple(lost), "snapshot": "", "cut_off": False}
-        kept = replace(begun, **ended)  # type: ignore[arg-type]
+        kept = replace(begun, **ended)
         self._append(Kind.ROLLBACK_KEPT, kept)
         return None if kept.is_empty else kept
 
@@ -309,9 +283,6 @@ class Rollbacks:
         where = {path: list(kept) for path, kept in replaced.items()}
         data = {"numbers": sorted(numbers), "replaced": where}
         self._ledger.append(self._session, [Draft(Kind.ROLLBACK_RESTORED, data)])
-
-    def _is_there(self, path: str) -> bool:
-        return os.path.lexists(self.workspace.root / path)
 
     def _append(self, kind: Kind, rollback: Rollback) -> None:
         self._ledger.append(self._session, [Draft(kind, rollback.to_data())], durable=False)
@@ -348,11 +319,3 @@ def mode_of(folder: Path) -> int | None:
     with suppress(OSError):
         return stat.S_IMODE(os.lstat(folder).st_mode)
     return None
-
-
-def _looked_at(root: Path, paths: Iterable[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for path in paths:
-        with suppress(OSError):
-            seen = os.lstat(root / path)
-            if not stat.S_ISDIR(seen.st_mode):
-                yield path, (seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)

@@ -6,13 +6,14 @@ that grows with the session is bounded.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from signoff.domain.task import Artifact
-from signoff.domain.text import escape_line
+from msgspec.structs import replace
+
+from signoff.domain.session import Artifact
 from signoff.gate.task import Item, Task
 from signoff.toolbatch import artifacts, repair
 from signoff.toolbatch.artifacts import is_summary
@@ -22,62 +23,22 @@ from signoff.toolbatch.calls import (
     Call,
     CallResult,
     Nature,
-    NextAction,
     ResultKind,
+    Steered,
     ToolShape,
 )
-from signoff.toolbatch.disk import Disk
+from signoff.toolbatch.disk import WorkspaceFolder
 from signoff.toolbatch.duplicates import Duplicates, key_of
-from signoff.toolbatch.events import Steered
 from signoff.toolbatch.shellwork import looks, rewritten
 from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import BatchLimits, CallView, Counts, Fault, RepairFocus, Target
 
 MOST_COUNTED = 256  # calls or files that a count is kept for
 CheckWrite = Callable[[Call], Sequence[Fault]]
-QUIET = 5  # turns before the same is said again to a model that does not react; then twice as many
-STANDING = "standing"
-# They tell of progress: that is news once.
-NEWS = frozenset({"next_item", "missing_artifact", "everything_built", "verification_stale"})
-
-
-class Spoken:
-    """Counts turns, and remembers which rules spoke about the state as it is."""
-
-    def __init__(self) -> None:
-        self.turn = 0
-        self._state: Hashable = None
-        self._said: dict[str, tuple[int, int]] = {}  # when, and for how long it is enough
-
-    def note(self, rule: str) -> None:
-        """It spoke in this turn."""
-        before = self._said.get(rule)
-        self._said[rule] = self.turn, QUIET if before is None else 2 * before[1] + 1
-
-    def heard(self, state: Hashable) -> frozenset[str]:
-        """The rules that spoke lately about this state."""
-        if state != self._state:
-            self._state = state
-            self._said.clear()
-        said = self._said.items()
-        lately = {rule for rule, (at, enough) in said if self.turn < at + enough or rule in NEWS}
-        # What stands is a reminder: not in the turns after another message.
-        just_now = any(self.turn < at + QUIET for at, _ in self._said.values())
-        return frozenset(lately | {STANDING}) if just_now else frozenset(lately)
-
-
-def _state_of(task: Task, missing: Sequence[Artifact], repair: RepairFocus | None) -> Hashable:
-    """What messages are about: what is open, what was judged, what is repaired."""
-    judged = (task.round.number, task.round.status) if task.round is not None else None
-    repaired = None
-    if repair is not None:
-        repaired = (repair.round, repair.changed, tuple(t.visited for t in repair.targets))
-    return task.items, tuple(missing), judged, repaired
+QUIET = 3  # turns before the same is said again to a model that does not react
 
 
 class _OnDisk(NamedTuple):
-    """What a look at the disk gave."""
-
     planned: tuple[Artifact, ...]
     missing: tuple[Artifact, ...]
     substantive: int
@@ -85,8 +46,6 @@ class _OnDisk(NamedTuple):
 
 
 class _Tally(OrderedDict[str, int]):
-    """Counts by name, of the latest names only."""
-
     def add(self, name: str) -> None:
         self[name] = self.pop(name, 0) + 1
         if len(self) > MOST_COUNTED:
@@ -101,7 +60,7 @@ class BatchState:
     """Sees every call before it and after it; `check_write` finds what a write would break."""
 
     plan: TaskPlan
-    disk: Disk
+    disk: WorkspaceFolder
     tools: frozenset[str]
     limits: BatchLimits = field(default_factory=BatchLimits)
     shapes: Mapping[str, ToolShape] = field(default_factory=lambda: STANDARD_SHAPES)
@@ -114,12 +73,12 @@ class BatchState:
         self.duplicates = Duplicates(self.disk)
         self.completed: dict[str, Item] = {}  # by the calls of this batch
         self._blocked, self._failed_edits, self._said_no = _Tally(), _Tally(), _Tally()
-        self._shown, self._faults = _Tally(), _Tally()
+        self._faults = _Tally()
+        self._strayed = _Tally()  # files whose change was held back in this repair
         self._failed_edit = ""
-        self._spoken = Spoken()
-        self._lasting: NextAction | None = None
-        self._widened: tuple[str, ...] = ()
-        self._facts: deque[str] = deque(maxlen=self.limits.facts)
+        self._turn = 0
+        self._said: dict[str, int] = {}  # by rule: when, about the state as it is
+        self._said_about: Hashable = None
         self._disk_now: _OnDisk | None = None  # None: it has to be looked at again
         self._focused: Hashable = None
 
@@ -127,7 +86,7 @@ class BatchState:
         """A batch: the disk is looked at afresh, and a round that was decided since is known."""
         self._disk_now = None
         self.completed = {}
-        self._spoken.turn += 1
+        self._turn += 1
         books = bool(calls) and all(call.shape.nature in BOOKKEEPING for call in calls)
         turns = self.counts.bookkeeping_turns + 1 if books else 0
         self.counts = replace(self.counts, bookkeeping_turns=turns)
@@ -137,30 +96,30 @@ class BatchState:
         """The view that pre-flight rules read."""
         view, breaks = self.around(call), self._breaks(call)
         named = rewritten(call.command) or (call.target,)
-        keys = [*(_fault_key(call, fault) for fault in breaks), f"shell\n{named[0]}"]
-        exists = any(self.disk.exists(path) for path in named if path)
         return replace(
             view,
             repeated=self.duplicates.repeated(call),
-            exists=exists,
+            exists=any(self.disk.exists(path) for path in named if path),
             breaks=breaks,
-            counts=replace(view.counts, broken_alike=max(map(self._faults.of, keys))),
-            named_first=not exists and self._named_first(view),
+            counts=replace(
+                view.counts,
+                broken_alike=max(
+                    self._broken_alike(call, breaks), self._faults.of(f"shell\n{named[0]}")
+                ),
+                strayed_alike=self._strayed.of(call.target),
+            ),
         )
 
     def after(self, view: CallView, result: CallResult) -> None:
-        """Count what came of a call."""
         call = result.call
         self.counts = self._with_error(result)
         if result.kind is ResultKind.BLOCKED:
             self._count_block(view, result)
-        elif looks(call):
-            self._count_look(view, result)
-        elif result.kind is ResultKind.EXECUTED and call.shape.nature is Nature.SHELL:
+        elif looks(call) or (
+            result.kind is ResultKind.EXECUTED and call.shape.nature is Nature.SHELL
+        ):
             # A change begins the count anew.
             self.counts = replace(self.counts, looks=self.counts.looks + 1)
-        for path in result.reads:
-            self._shown.add(path)
         self._count_edits(result)
         if result.changed:
             self._changed(result)
@@ -181,30 +140,21 @@ class BatchState:
     def said(self, steered: Steered | None) -> None:
         """The message of the turn: it is not said again before something changes, or for long."""
         if steered is not None:
-            self._lasting = steered.next_action if steered.lasting else None
-            self._spoken.note(steered.rule)
-
-    def widen(self, paths: Iterable[str]) -> None:
-        """A person named these: they are in scope of the repair that is open, and of later ones."""
-        named = (path.removeprefix("./") for path in paths)
-        self._widened = tuple(dict.fromkeys((*self._widened, *named)))
-        if self.repair is not None:
-            self.repair = repair.widen(self.repair, self._widened)
+            self._said[steered.rule] = self._turn
+        if steered is not None and steered.rule == "long_look":
+            # Who had to be told once is told sooner.
+            self.limits = replace(self.limits, looks=max(QUIET, self.limits.looks // 2))
 
     def around(self, call: Call, result: CallResult | None = None) -> CallView:
-        """The state as it is now, around one call."""
         now, task = self._look(), self.plan.task()
         blocked = result is not None and result.kind is ResultKind.BLOCKED
         link = result is not None and result.rule == "broken_link"
-        faults = (
-            self._faults.of(_fault_key(call, f)) for f in (self._breaks(call) if link else ())
-        )
         counts = replace(
             self.counts,
             # A block is counted by now, and is not one before it.
             blocked_alike=max(0, self._blocked.of(key_of(call)) - blocked),
             failed_edits=self._failed_edits.of(call.target),
-            broken_alike=max(faults, default=0),
+            broken_alike=self._broken_alike(call, self._breaks(call) if link else ()),
         )
         return CallView(
             task=task,
@@ -216,25 +166,30 @@ class BatchState:
             completed_now=self.completed.get(call.id),
             next_target=now.target,
             repair=self.repair,
-            facts=tuple(self._facts),
             counts=counts,
             limits=self.limits,
             failed_edit=self._failed_edit,
-            heard=self._spoken.heard(_state_of(task, now.missing, self.repair)),
-            lasting=self._lasting,
+            heard=self._heard(task, now.missing),
             tools=self.tools,
             shapes=self.shapes,
         )
+
+    def _heard(self, task: Task, missing: Sequence[Artifact]) -> frozenset[str]:
+        """The rules that spoke lately about what is open, what was judged, what is repaired."""
+        judged = (task.round.number, task.round.status) if task.round is not None else None
+        repaired = None
+        if (focus := self.repair) is not None:
+            repaired = (focus.round, focus.changed, tuple(t.visited for t in focus.targets))
+        state: Hashable = task.items, tuple(missing), judged, repaired
+        if state != self._said_about:
+            self._said_about = state
+            self._said.clear()
+        return frozenset(rule for rule, at in self._said.items() if self._turn < at + QUIET)
 
     def missing(self) -> tuple[Artifact, ...]:
         """What is planned and not there, looked at again."""
         self._disk_now = None
         return self._look().missing
-
-    def ease(self) -> None:
-        """It was judged and is not done: looking around is work again, for twice as long."""
-        self.counts = replace(self.counts, audits=0)
-        self.limits = replace(self.limits, audits=2 * self.limits.audits)
 
     def forget(self) -> None:
         """What was shown is not before the model any more: looking again is no repetition."""
@@ -263,7 +218,7 @@ class BatchState:
         self._focused = decided
         focus = repair.focus_of(last, task)
         if focus is not None:
-            focus = repair.widen(focus, (*self._widened, *repair.referred(focus, self.disk)))
+            self._strayed.clear()
         self.repair = focus
 
     def _with_error(self, result: CallResult) -> Counts:
@@ -280,26 +235,12 @@ class BatchState:
 
     def _count_block(self, view: CallView, result: CallResult) -> None:
         self._blocked.add(key_of(result.call))
+        if result.rule == "out_of_scope":
+            self._strayed.add(result.call.target)
         for fault in view.breaks if result.rule == "broken_link" else ():
             self._faults.add(_fault_key(result.call, fault))
         if result.rule == "shell_rewrite":
             self._faults.add(f"shell\n{rewritten(result.call.command)[0]}")
-
-    def _count_look(self, view: CallView, result: CallResult) -> None:
-        repaired = self.repair is not None and self.repair.changed
-        seen_all = repaired or (view.built and bool(view.task.touched))
-        touched = frozenset(view.task.touched)
-        read = all(self._shown.of(p) > 0 or p in touched for p in result.reads)
-        known = result.kind is ResultKind.DUPLICATE or (bool(result.reads) and read)
-        # Material beside the planned outputs.
-        paths = [path for path in view.call.paths if path not in ("", ".")]
-        refers = bool(paths) and not any(map(view.declares, paths))
-        self.counts = replace(
-            self.counts,
-            looks=self.counts.looks + 1,
-            audits=self.counts.audits + (seen_all and known),
-            reference_reads=self.counts.reference_reads + refers,
-        )
 
     def _count_edits(self, result: CallResult) -> None:
         call = result.call
@@ -315,7 +256,7 @@ class BatchState:
             self._failed_edit = call.target
 
     def _changed(self, result: CallResult) -> None:
-        self.counts = replace(self.counts, looks=0, audits=0, reference_reads=0)
+        self.counts = replace(self.counts, looks=0)
         self._blocked.clear()
         self._said_no.clear()
         self._disk_now = None
@@ -323,26 +264,14 @@ class BatchState:
         if call.target in result.changed:
             for key in [key for key in self._faults if key.startswith(f"{call.target}\n")]:
                 del self._faults[key]
-        for path, digest in result.writes.items():
-            shown = f"`{escape_line(path)[:100]}`"
-            fact = f"{shown} was written" if digest else f"{shown} was removed"
-            if fact in self._facts:
-                self._facts.remove(fact)
-            self._facts.append(fact)
+
+    def _broken_alike(self, call: Call, breaks: Sequence[Fault]) -> int:
+        return max((self._faults.of(_fault_key(call, fault)) for fault in breaks), default=0)
 
     def _breaks(self, call: Call) -> tuple[Fault, ...]:
         if self.check_write is None or call.shape.nature is not Nature.MUTATE:
             return ()
         return tuple(self.check_write(call))
-
-    def _named_first(self, view: CallView) -> bool:
-        """Whether the root file names what the call would make."""
-        target = view.call.target
-        if view.call.shape.nature is not Nature.MUTATE or not target or view.declares(target):
-            return False
-        roots = [a.path for a in view.task.planned if is_summary(a.path)]
-        name = target.rsplit("/", 1)[-1].encode("utf-8", "replace")
-        return any(name in (self.disk.read(root) or b"") for root in roots[:3])
 
 
 def _fault_key(call: Call, fault: Fault) -> str:

@@ -8,20 +8,21 @@ to hold but proves nothing by itself.
 from __future__ import annotations
 
 import configparser
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.commands.programs import idle_word
 from signoff.commands.proofs import ProjectRecipes, Proof
 from signoff.toolbatch.disk import entries_below
+from signoff.workspace.folders import open_regular
 
 LARGEST_MANIFEST = 1_000_000
 MOST_LOOKED_AT = 20_000  # entries of a project, in search of its tests
@@ -48,8 +49,7 @@ _FORCED_END = re.compile(
 Settings = tuple[str, Mapping[str, str]]  # where they stand, and what they say
 
 
-@dataclass(frozen=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """What a manifest offers to be judged by; or what it pretends to, and why that is nothing.
 
     `additional` are commands of which nobody can tell what they prove: they have to hold, but
@@ -246,12 +246,11 @@ def files_named(
 def content_of(path: Path) -> bytes | None:
     """A manifest that lies in the project itself and has a reasonable size; else nothing."""
     try:
-        state = os.lstat(path)
-        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_MANIFEST:
-            return None
-        return path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read(LARGEST_MANIFEST + 1)
     except (OSError, ValueError):
         return None
+    return data if len(data) <= LARGEST_MANIFEST else None
 
 
 def text_of(path: Path) -> str:

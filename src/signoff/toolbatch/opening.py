@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.session import ToolCall
-from signoff.domain.task import Artifact
+from signoff.domain.session import Artifact, ToolCall
 from signoff.gate.task import SOMETHING, Task
-from signoff.toolbatch.artifacts import is_summary, nearest_file, of_a_set, promised
-from signoff.toolbatch.calls import STANDARD_SHAPES, Call, ToolShape
+from signoff.toolbatch.artifacts import nearest_file, promised
+from signoff.toolbatch.calls import STANDARD_SHAPES, Call, Stream, ToolShape
 from signoff.toolbatch.checkers import FileFinding, FileSeverity, Thresholds, check_write
 from signoff.toolbatch.checkers.links import HTML_SUFFIXES, MARKDOWN_SUFFIXES, resolve
-from signoff.toolbatch.checkers.registry import Registry, load_checkers
 from signoff.toolbatch.deriving import CheckSources
-from signoff.toolbatch.disk import Disk, WorkspaceFolder
+from signoff.toolbatch.disk import WorkspaceFolder
 from signoff.toolbatch.duplicates import NEW, OLD, WHOLE
-from signoff.toolbatch.events import Stream
 from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import BatchState, CheckWrite
-from signoff.toolbatch.paths import paths_in
 from signoff.toolbatch.pipeline import BatchRunner, Confidence, Execute, Record
 from signoff.toolbatch.taskplan import Books, MemoryBooks, TaskPlan
 from signoff.toolbatch.view import BatchLimits, Fault
@@ -34,8 +31,7 @@ _BREAKS = _LINKS | {"thin-page"}
 _ANY = Thresholds()
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Everything about a runner that may be chosen; each has its usual choice."""
 
     tools: Iterable[str] | None = None  # names that can be called; None: all that have a shape
@@ -45,7 +41,7 @@ class Parts:
     books: Books | None = None  # the chain that the task's plan is kept on; None: in memory
     sources: CheckSources | None = None  # what checks are derived from; None: nothing is checked
     derives: bool = True  # False: a person's plan, whose contracts alone decide
-    disk: Disk | None = None
+    disk: WorkspaceFolder | None = None
     keep: Rollbacks | None = None  # what calls change, for undoing; None: it cannot be undone
     check_write: CheckWrite | None = None  # None: the local links of pages
     confidence: Confidence | None = None
@@ -79,28 +75,19 @@ def open_runner(
         check_write=parts.check_write or LinkCheck(disk, plan, parts.thresholds),
     )
     return BatchRunner(
-        execute,
-        looker,
-        plan,
-        heard,
-        parts.keep,
-        parts.confidence,
-        parts.record,
-        parts.steering,
+        execute, looker, plan, heard, parts.keep, parts.confidence, parts.record, parts.steering
     )
 
 
 class LinkCheck:
     """Looks at the links of a page before it is written, where it is declared what is to be made.
 
-    A link to what is planned and not there yet is fine: pages are written one after the other. And
-    so is one more page of a declared set in the root page: naming it there is how it is declared.
-    A planned folder stands for whatever may come only while none of its files is planned.
+    A link to what is planned and not there yet is fine: pages are written one after the other. A
+    planned folder stands for whatever may come only while none of its files is planned.
     """
 
-    def __init__(self, disk: Disk, plan: TaskPlan, thresholds: Thresholds = _ANY):
+    def __init__(self, disk: WorkspaceFolder, plan: TaskPlan, thresholds: Thresholds = _ANY):
         self._disk, self._plan, self._thresholds = disk, plan, thresholds
-        self._registry: Registry | None = None
 
     def __call__(self, call: Call) -> tuple[Fault, ...]:
         """What the call would bring in; nothing for what is no page."""
@@ -111,11 +98,10 @@ class LinkCheck:
         written = self._written(call)
         if written is None:
             return ()
-        if self._registry is None:
-            self._registry = load_checkers(self._disk.root)
-        found = check_write(call.target, written, self._disk.root, self._thresholds, self._registry)
-        broken = [one for one in found if _is_broken(one) and not _is_to_come(one, task)]
-        return tuple(self._fault(one) for one in broken[:MOST_NAMED])
+        found = check_write(call.target, written, self._disk.root, self._thresholds)
+        broken = [f for f in found if f.code in _BREAKS and f.severity is FileSeverity.ERROR]
+        now = [one for one in broken if not _is_to_come(one, task)]
+        return tuple(self._fault(one) for one in now[:MOST_NAMED])
 
     def _fault(self, found: FileFinding) -> Fault:
         text = f"{found.path}:{found.line}: {found.message}"
@@ -138,20 +124,13 @@ class LinkCheck:
         return now.replace(passage, new.encode("utf-8", "replace"))
 
 
-def _is_broken(finding: FileFinding) -> bool:
-    return finding.code in _BREAKS and finding.severity is FileSeverity.ERROR
-
-
 def _is_to_come(finding: FileFinding, task: Task) -> bool:
-    target = resolve(finding.path, finding.about).path
-    named = {target, finding.about}
-    if target and is_summary(finding.path) and of_a_set(task, target):
-        return True
+    named = (resolve(finding.path, finding.about).path, finding.about)
     return any(name and promised(task, name) for name in named)
 
 
 def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:
-    """Go on: a person's words ask for more, and widen an open repair.
+    """Go on: a person's words ask for more.
 
     `interrupted`: calls were under way when it stopped, and nobody saw what they changed.
     """
@@ -159,4 +138,3 @@ def take_up(runner: BatchRunner, words: str, *, interrupted: bool) -> None:
         cut_off = ToolCall("cut-off", "a call that was cut off", ok=False, touched=(SOMETHING,))
         runner.plan.books.append(Draft(Kind.TOOL_CALLED, cut_off.to_data()))
     runner.plan.say(words)
-    runner.looker.widen(paths_in(words))

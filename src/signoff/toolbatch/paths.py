@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from signoff.domain.globs import has_wildcard
-from signoff.domain.task import Artifact
+from signoff.domain.session import Artifact
 from signoff.domain.text import escape
 from signoff.toolbatch.disk import entries_below
 
@@ -86,10 +86,7 @@ def planned_in(
 
 
 def planned_by(
-    texts: Sequence[str],
-    root: Path,
-    planned: Sequence[Artifact] = (),
-    touched: Sequence[str] = (),
+    texts: Sequence[str], root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
 ) -> list[tuple[Artifact, ...]]:
     """For each text the artifacts that it is about: of those planned already, and new ones.
 

@@ -2,49 +2,48 @@
 
 BatchRunner.run
   each group             neighbouring looks beside each other, everything else by itself
-    refuse               malformed, not confident, or a pre-flight rule: skipped, blocked, rewritten
+    refuse               malformed, not confident, or a pre-flight rule: skipped, blocked
     execute              with what is about to change kept for undoing
     settle               the derived plan, recovery, counts; every call has a result
     stop                 too many errors in a row, a call blocked again and again
-  end                    the one most specific steering message; go on, be judged, or halt
+  end                    the one most specific steering message; go on, or halt
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.session import ToolCall, shown_list
-from signoff.gate.task import SOMETHING, Round, RoundStatus
+from signoff.gate.task import SOMETHING, Round
 from signoff.toolbatch import todo
 from signoff.toolbatch.calls import (
     ANSWER,
-    BOOKKEEPING,
     Call,
     CallResult,
     Nature,
-    ResultKind,
-    ToolShape,
-)
-from signoff.toolbatch.duplicates import key_of
-from signoff.toolbatch.episodes import Category, Episodes, ToolFailure
-from signoff.toolbatch.events import (
     Responded,
+    ResultKind,
     Steered,
     Stream,
     TimelineNoted,
     ToolCalled,
     ToolResulted,
+    ToolShape,
 )
+from signoff.toolbatch.duplicates import key_of
 from signoff.toolbatch.kept import Rollbacks
 from signoff.toolbatch.looking import BatchState
 from signoff.toolbatch.preflight import decide, must_stop, worded
-from signoff.toolbatch.recovery import Failed, advise, failure_in
+from signoff.toolbatch.recovery import Category, Failed, ToolFailure, advise, failure_in
 from signoff.toolbatch.shellwork import looks
-from signoff.toolbatch.steering import idles, most_specific
+from signoff.toolbatch.steering import most_specific
 from signoff.toolbatch.taskplan import TaskPlan
 from signoff.toolbatch.view import CallView
 
@@ -53,7 +52,6 @@ NOT_FINISHED = (
     "error: the harness was stopped before this call gave a result. It may have run in part: look "
     "at what is there before you repeat it."
 )
-_ENDLESS = 3  # times the looks that are usual before something is made
 # Carries out one call. What goes wrong with it is a Result; looks may come from threads.
 Execute = Callable[[Call], CallResult]
 Confidence = Callable[[Call], str | None]
@@ -61,16 +59,13 @@ Record = Callable[[Call, CallResult], CallResult]
 
 
 class BatchEnding(StrEnum):
-    """What comes after a batch."""
-
     CONTINUE = "continue"
-    VERIFY = "verify"  # hand over to judging
+    VERIFY = "verify"  # an answer that is judged now
     HALT = "halt"
 
 
-@dataclass(frozen=True)
-class BatchResult:
-    """What became of a batch; `response` says why it is judged or was halted."""
+class BatchResult(Struct, frozen=True):
+    """What became of a batch; `response` says why it was halted."""
 
     results: tuple[CallResult, ...]
     ending: BatchEnding
@@ -90,32 +85,26 @@ class BatchRunner:
     confidence: Confidence | None = None
     record: Record | None = None  # records each result in order, and may add to its text
     steering: bool = True  # off: calls are made, recorded and kept; nothing is said or stopped
-
-    def __post_init__(self) -> None:
-        self.episodes = Episodes(self.looker.limits.recoveries)
-        self._stopped = ""
+    _stopped: str = field(default="", init=False)  # why this turn ends
 
     def run(self, calls: Sequence[Call], results: list[CallResult] | None = None) -> BatchResult:
         """Make every call that may be made; `results` is right even when this is interrupted."""
         results = [] if results is None else results
-        self._stopped, handed, views = "", "", list[CallView]()
+        self._stopped, views = "", list[CallView]()
         self.looker.begin(calls)
-        self.episodes.answered()
         try:
             for group in groups_of(calls):
                 settled = self._through(group)
                 results += settled
                 views = self._around(settled)
                 self._stopped = self._stopped or _first(map(self._stop, views))
-                handed = handed or _first(map(handed_over, views))
-                if self._stopped or handed:
+                if self._stopped:
                     break
         finally:
-            why = self._stopped or handed
-            results += [_not_made(call, why) for call in calls[len(results) :]]
+            results += [_not_made(call, self._stopped) for call in calls[len(results) :]]
         # What the last group saw is how it stands; calls before it are looked at once more.
         seen = views if len(views) == len(results) else self._around(results)
-        return self._end(results, seen, handed)
+        return self._end(results, seen)
 
     def answer(self, text: str) -> BatchResult:
         """The model made no call: an empty answer is a failure, any other is to be judged."""
@@ -124,10 +113,15 @@ class BatchRunner:
         self.looker.begin(())
         result = CallResult(text.strip() and text, ok=bool(text.strip()), call=call)
         if result.ok:
-            self.episodes.answered()
-            return self._end([result], self._around([result]))
+            views = self._around([result])
+            for view in views:
+                # Not judged where it is plain that it comes too early.
+                worked_on = view.repair is None or view.repair.changed
+                if not view.settled and not view.missing and worked_on:
+                    return BatchResult((result,), BatchEnding.VERIFY)
+            return self._end([result], views)
         view = self.looker.around(call)
-        result = self._recovered(view, result, ToolFailure(Category.EMPTY, ""))
+        result = self._recovered(view, result, ToolFailure(Category.EMPTY))
         self.looker.after(view, result)
         views = self._around([result])
         self._stopped = self._stopped or _first(map(self._stop, views))
@@ -150,10 +144,13 @@ class BatchRunner:
         refused = [self._refused(view) for view in views]
         made = [view.call for view, result in zip(views, refused, strict=True) if result is None]
         executed = self._executed(made)
-        results = [
-            self._settle(view, result if result is not None else next(executed))
-            for view, result in zip(views, refused, strict=True)
-        ]
+        results = []
+        for view, blocked in zip(views, refused, strict=True):
+            result = self._booked(blocked if blocked is not None else next(executed))
+            result = self._recovered(view, result, failure_in(result))
+            self.looker.after(view, result)
+            self.stream.emit(ToolResulted(result))
+            results.append(result)
         self.looker.count_together(errors, results)
         return results
 
@@ -174,9 +171,6 @@ class BatchRunner:
         if found is None:
             return None
         rule, said = found
-        if said.arguments is not None:
-            (result,) = self._executed([replace(call, arguments=dict(said.arguments))])
-            return replace(result, rule=rule, text=f"{said.text}\n{result.text}")
         skipped = said.kind is ResultKind.DUPLICATE
         begin = "duplicate" if skipped else "blocked" if said.guidance else "error"
         return replace(
@@ -229,14 +223,6 @@ class BatchRunner:
         seen = ToolCall(call.id, call.tool, result.ok, touched=touched)
         self.plan.books.append(Draft(Kind.TOOL_CALLED, seen.to_data()), durable=False)
 
-    def _settle(self, view: CallView, result: CallResult) -> CallResult:
-        result = self._booked(result)
-        self.episodes.settle(result)
-        result = self._recovered(view, result, failure_in(result))
-        self.looker.after(view, result)
-        self.stream.emit(ToolResulted(result))
-        return result
-
     def _booked(self, result: CallResult) -> CallResult:
         """The plan knows what the call did; the list shows what it knows."""
         call = result.call
@@ -262,17 +248,15 @@ class BatchRunner:
     def _recovered(
         self, view: CallView, result: CallResult, failure: ToolFailure | None
     ) -> CallResult:
-        """A failure with a name gets a follow-up, and counts in its episode."""
+        """A failure with a name gets a follow-up."""
         if failure is None:
             return result
-        episode = self.episodes.count(failure, result.call)
         result = replace(result, category=str(failure.category))
         if not self.steering:
             return result
-        self._stopped = self._stopped or episode.hopeless
         if result.kind is ResultKind.BLOCKED and result.next_action:
             return result
-        text, action = advise(Failed(view, result, episode, self.looker.disk))
+        text, action = advise(Failed(view, result, failure, self.looker.disk))
         return replace(result, text=f"{result.text}\n{text}".strip(), next_action=action)
 
     def _stop(self, view: CallView) -> str:
@@ -281,22 +265,15 @@ class BatchRunner:
             return f"{limits.errors} calls in a row failed; the last was `{view.call.label}`"
         return f"`{view.call.label}` was blocked again and again" if must_stop(view) else ""
 
-    def _end(
-        self, results: Sequence[CallResult], views: Sequence[CallView], handed: str = ""
-    ) -> BatchResult:
+    def _end(self, results: Sequence[CallResult], views: Sequence[CallView]) -> BatchResult:
         """One message at most, and what comes next."""
         made = tuple(results)
         if self._stopped:
             text = self._honest(self._stopped)
-            self.stream.emit(TimelineNoted("halted", self._stopped))
             self.stream.emit(Responded(text, failed=True))
             return BatchResult(made, BatchEnding.HALT, None, text)
         if not self.steering:
             return BatchResult(made, BatchEnding.CONTINUE)
-        handed = handed or _first(map(handed_over, views))
-        if handed:
-            self.stream.emit(TimelineNoted("handed over", handed))
-            return BatchResult(made, BatchEnding.VERIFY, None, handed)
         said = most_specific(views)
         self.looker.said(said)
         if said is not None:
@@ -365,35 +342,3 @@ def _not_made(call: Call, why: str) -> CallResult:
 
 def _first(texts: Iterable[str]) -> str:
     return next(filter(None, texts), "")
-
-
-def handed_over(view: CallView) -> str:
-    """Why it is judged now, in words; empty: the model goes on."""
-    result, focus = view.result, view.repair
-    if result is None or result.is_error or view.settled:
-        return ""
-    worked_on = focus is None or focus.changed
-    if view.call.tool == ANSWER:
-        # A final answer is judged unless it is plain that it comes too early.
-        return "the model says that it is finished" if not view.missing and worked_on else ""
-    due = worked_on if focus is not None else view.only_judging_left
-    last = view.task.round
-    judged = last is not None and last.status is RoundStatus.KEPT
-    if result.changed or not due or judged or view.open_steps:
-        return ""
-    return _circling(view, result)
-
-
-def _circling(view: CallView, result: CallResult) -> str:
-    counts, limits, nature = view.counts, view.limits, view.call.shape.nature
-    state = "everything is built" if view.repair is None else "the repair was worked on"
-    if nature is Nature.ASK and result.kind is ResultKind.BLOCKED:
-        return f"{state} and the model asks"
-    # Something new to look at may be work that nobody planned; but not without end.
-    if looks(view.call) and counts.audits > limits.audits:
-        return f"{state} and the model keeps looking"
-    if (looks(view.call) or idles(view)) and counts.looks > _ENDLESS * limits.looks:
-        return f"{state} and nothing is changed any more"
-    if nature in BOOKKEEPING and counts.bookkeeping_turns >= limits.bookkeeping:
-        return f"{state} and only books are kept"
-    return ""

@@ -8,23 +8,19 @@ put it at its place in `PREFLIGHT`.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import PurePosixPath
 
-from signoff.toolbatch.artifacts import beyond_the_set, nearest_missing, root_page
-from signoff.toolbatch.calls import ANSWER, Call, Nature, NextAction, ResultKind
+from signoff.toolbatch.calls import Call, Nature, NextAction, ResultKind
 from signoff.toolbatch.duplicates import WHOLE
 from signoff.toolbatch.shellwork import rewritten
 from signoff.toolbatch.steps import (
     NextStep,
+    action_of,
     answer,
     editor,
     listed,
     next_action,
     next_step,
-    openly,
     quoted,
     step_text,
     writer,
@@ -34,25 +30,9 @@ from signoff.toolbatch.view import CallDecision, CallView
 PreflightRule = Callable[[CallView], CallDecision | None]
 
 _CHANGES = frozenset({Nature.MUTATE, Nature.SHELL})
-_FENCED = re.compile(r"```[\w+.#-]*\n((?:(?!```).)*?)\n?```", re.DOTALL)
-_MAY_BE_FENCED = frozenset({"", ".adoc", ".markdown", ".md", ".mdx", ".rst", ".txt"})
 # An empty text replaces a passage by nothing, or makes an empty file; nobody else can say it.
 _MAY_BE_EMPTY = frozenset({"new", WHOLE})
 _LIKENESS = 0.4
-
-
-def blocked_again(view: CallView) -> CallDecision | None:
-    """The same call was blocked before and would be again: another way, then an error."""
-    times, limit = view.counts.blocked_alike, view.limits.repeats
-    found = _first(PREFLIGHT[1:], view) if times else None
-    if found is None or found[1].kind is not ResultKind.BLOCKED or found[1].arguments is not None:
-        return None
-    block = found[1]
-    text = f"blocked for the {times + 1}. time, and sending it again will not help: {block.text}"
-    if times >= limit:
-        text += "; leave it and go another way"
-        block = replace(block, next_action=_action(_another_way(view)))
-    return replace(block, text=text, guidance=block.guidance and times <= limit)
 
 
 def missing_payload(view: CallView) -> CallDecision | None:
@@ -60,7 +40,9 @@ def missing_payload(view: CallView) -> CallDecision | None:
     call = view.call
     if call.shape.nature not in _CHANGES or call.malformed or call.tool not in view.tools:
         return None
-    without = _lacking(call)
+    without = [call.shape.path] if call.shape.path and not call.target else []
+    given = ((name, call.arguments.get(name)) for name in call.shape.payload)
+    without += [n for n, v in given if v is None or (v == "" and n not in _MAY_BE_EMPTY)]
     if not without:
         return _emptied(view)
     what = ", ".join(quoted(name) for name in without)
@@ -69,11 +51,14 @@ def missing_payload(view: CallView) -> CallDecision | None:
     return CallDecision(f"{text}: {call.shape.usage}", NextAction(call.tool, call.target))
 
 
-def _lacking(call: Call) -> list[str]:
-    """The arguments that a change or a command cannot do without, and that did not come."""
-    wanted = [call.shape.path] if call.shape.path and not call.target else []
-    given = ((name, call.arguments.get(name)) for name in call.shape.payload)
-    return wanted + [n for n, v in given if v is None or (v == "" and n not in _MAY_BE_EMPTY)]
+def _emptied(view: CallView) -> CallDecision | None:
+    """An empty text is a text, but not for a planned file that this task has made already."""
+    call, touched = view.call, view.task.touched
+    made = {a.path for a in view.task.planned if a not in view.missing and a.path in touched}
+    if call.arguments.get(WHOLE) != "" or call.target not in made or view.repeated:
+        return None
+    text = f"this would empty {quoted(call.target)}, which is planned and made: send its text"
+    return CallDecision(text, next_action(view), guidance=True)
 
 
 def _misnamed(call: Call, without: list[str]) -> str:
@@ -86,30 +71,17 @@ def _misnamed(call: Call, without: list[str]) -> str:
     return ""
 
 
-def _emptied(view: CallView) -> CallDecision | None:
-    """An empty text is a text, but not for a planned file that this task has made already."""
-    call = view.call
-    made = {a.path for a in view.task.planned} - {a.path for a in view.missing}
-    if call.arguments.get(WHOLE) != "" or WHOLE not in call.shape.payload:
-        return None
-    if call.target not in made or call.target not in view.task.touched or view.repeated:
-        return None
-    text = f"this would empty {quoted(call.target)}, which is planned and made: send its text"
-    return CallDecision(text, next_action(view), guidance=True)
-
-
 def out_of_scope(view: CallView) -> CallDecision | None:
-    """A change beside the files that an open repair is about; reads go anywhere."""
+    """A change beside the files that an open repair is about; sent once more, it is made."""
     focus, call = view.repair, view.call
-    if focus is None or call.shape.nature not in _CHANGES:
+    if focus is None or call.shape.nature is not Nature.MUTATE or view.counts.strayed_alike:
         return None
-    named = call.paths if call.shape.nature is Nature.MUTATE else rewritten(call.command)
-    outside = [path for path in named if path not in ("", ".") and not focus.allows(path)]
+    outside = [path for path in call.paths if path not in ("", ".") and not focus.allows(path)]
     if not outside:
         return None
     text = (
-        f"{quoted(outside[0])} is outside of the repair that round {focus.round} asks for; "
-        f"what may be changed until it is made: {listed(focus.allowed)}. A person can widen it"
+        f"{quoted(outside[0])} is outside of the repair that round {focus.round} asks for, which is"
+        f" about {listed(focus.allowed)}; if the fault lies here, send it again"
     )
     return CallDecision(text, next_action(view), guidance=True)
 
@@ -145,12 +117,14 @@ def duplicate_mutation(view: CallView) -> CallDecision | None:
     same = step is not None and step.action == NextAction(view.call.tool, view.call.target)
     if same and not view.open_work and view.repair is None:
         step = answer(view)
-    return CallDecision(f"nothing to change: {view.repeated}", _action(step), ResultKind.DUPLICATE)
+    return CallDecision(
+        f"nothing to change: {view.repeated}", action_of(step), ResultKind.DUPLICATE
+    )
 
 
 def duplicate_observation(view: CallView) -> CallDecision | None:
     """A look at what was shown before, with nothing changed that it shows."""
-    if not view.repeated or view.call.shape.nature not in (Nature.OBSERVE, Nature.SHELL):
+    if not view.repeated or view.call.shape.nature is not Nature.OBSERVE:
         return None
     text = f"already shown: {view.repeated}; see above"
     return CallDecision(text, next_action(view), ResultKind.DUPLICATE)
@@ -162,22 +136,6 @@ def late_question(view: CallView) -> CallDecision | None:
         return None
     text = "everything planned is built: there is nothing left to ask; it is judged now"
     return CallDecision(text, next_action(view), guidance=True)
-
-
-def expanding(view: CallView) -> CallDecision | None:
-    """A new page beside a declared set of its kind, which nothing declares."""
-    call, target = view.call, view.call.target
-    if call.shape.nature is not Nature.MUTATE or not target or view.repair is not None:
-        return None
-    is_next = view.next_target is not None and view.next_target.path == target
-    if view.exists or view.named_first or is_next or not beyond_the_set(view.task, target):
-        return None
-    near, root = nearest_missing(view.missing, target), root_page(view.task)
-    action = NextAction(writer(view), near) if near else next_action(view)
-    first = f"name it in {quoted(root)}" if root else "name it in the todo list"
-    instead = f", or write the nearest declared one, {quoted(near)}" if near else ""
-    text = f"{quoted(target)} is not in the declared set: {first} first{instead}"
-    return CallDecision(text, action, guidance=True)
 
 
 def broken_link(view: CallView) -> CallDecision | None:
@@ -199,36 +157,24 @@ def broken_link(view: CallView) -> CallDecision | None:
     return CallDecision(text, action, guidance=times <= view.limits.repeats)
 
 
-def fenced_text(view: CallView) -> CallDecision | None:
-    """The text of a file comes in a markdown fence: it is written without."""
-    call = view.call
-    text = call.arguments.get(WHOLE)
-    if call.shape.nature is not Nature.MUTATE or not isinstance(text, str):
-        return None
-    found = _FENCED.fullmatch(text.strip("\n"))
-    if found is None or PurePosixPath(call.target).suffix.lower() in _MAY_BE_FENCED:
-        return None
-    said = "the fence around the text was taken off: a file holds the text alone"
-    return CallDecision(said, arguments={**call.arguments, WHOLE: f"{found[1]}\n"})
-
-
 PREFLIGHT: tuple[PreflightRule, ...] = (
-    blocked_again,
     missing_payload,
     out_of_scope,
     shell_rewrite,
     duplicate_mutation,
     duplicate_observation,
     late_question,
-    expanding,
     broken_link,
-    fenced_text,  # the last, for what is rewritten is made
 )
 
 
 def decide(view: CallView) -> tuple[str, CallDecision] | None:
     """The rule that speaks about a call, and what it says; None: nothing is against it."""
-    return _first(PREFLIGHT, view)
+    for rule in PREFLIGHT:
+        decision = rule(view)
+        if decision is not None:
+            return rule.__name__, decision
+    return None
 
 
 def worded(view: CallView, decision: CallDecision) -> str:
@@ -238,7 +184,7 @@ def worded(view: CallView, decision: CallDecision) -> str:
         return decision.text
     step = next_step(view)
     if step is None or step.action != action:
-        step = openly() if action.tool == ANSWER else NextStep(action)
+        step = NextStep(action)
     return f"{decision.text}. {step_text(view, step)}"
 
 
@@ -249,29 +195,3 @@ def must_stop(view: CallView) -> bool:
     repeats = view.limits.repeats
     links = view.result.rule == "broken_link" and view.counts.broken_alike > repeats + 1
     return links or view.counts.blocked_alike > repeats
-
-
-def _another_way(view: CallView) -> NextStep | None:
-    """The next step by other means: the whole file, another missing file, or an honest end."""
-    step = next_step(view)
-    blocked = NextAction(view.call.tool, view.call.target)
-    if step is None or step.answers or step.action != blocked:
-        return step
-    if step.action.tool != writer(view):
-        return replace(step, action=NextAction(writer(view), step.action.target))
-    others = [a.path for a in view.missing if a.path != blocked.target and not a.directory]
-    if others and view.repair is None:
-        return replace(step, action=NextAction(step.action.tool, others[0]), item=None)
-    return openly()
-
-
-def _action(step: NextStep | None) -> NextAction | None:
-    return step.action if step is not None and step.possible else None
-
-
-def _first(rules: tuple[PreflightRule, ...], view: CallView) -> tuple[str, CallDecision] | None:
-    for rule in rules:
-        decision = rule(view)
-        if decision is not None:
-            return rule.__name__, decision
-    return None

@@ -1,9 +1,7 @@
 """Repair focus: the files a broken round is about, its findings, where work stays.
 
 focus_of    a broken round -> the focus, from what it saw
-referred    files that those of the repair speak of
 after       one outcome -> targets visited, failed edits counted
-widen       more paths are allowed, say by a person
 The focus ends with the next round that is decided: whoever decides it asks `focus_of` again.
 """
 
@@ -11,30 +9,29 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from signoff.gate.task import Against, Round, RoundStatus, Task
 from signoff.toolbatch.calls import CallResult, Nature, ResultKind
 from signoff.toolbatch.deriving import CHECKER
-from signoff.toolbatch.disk import Disk
-from signoff.toolbatch.recovery import RUNS_TESTS
 from signoff.toolbatch.view import RepairFocus, RepairTarget
 
 MOST_TARGETS = 20
 MOST_FINDINGS = 20
-MOST_NAMED = 100  # files in scope beside the targets
 _FINDING_CHARACTERS = 300
 _SUBJECT_CHARACTERS = 80
 _MOST_LINES = 3  # of one observation, about one file
+_RUNS_TESTS = re.compile(
+    r"\b(?:py\.?test|tests?|test_\w+|\w+_test|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit"
+    r"|ctest|bats|check)\b"
+)
 # A warning holds nothing up, so it is no reason to change a file; nor is the hint below it.
 _WARNING = re.compile(
     r"^\S+:\d+:(?:\d+:)? (?:warning|note): .*\n?(?:    hint: .*\n?)?", re.MULTILINE
 )
-_LONGEST_TEXT = 20_000
-_LONGEST_SOURCE = 200_000
 _PATH = re.compile(r"(?<![\w./-])(?:\./)?[\w-][\w./-]{0,200}\.\w{1,8}(?![\w/])")
-_WORD = re.compile(r"[\w-]{3,100}")
+_TEST_FOLDERS = ("test/", "tests/")
 _TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftest\.py)$")
 
 
@@ -52,40 +49,34 @@ def focus_of(round: Round, task: Task) -> RepairFocus | None:
     for found, text in zip(round.against, texts, strict=True):
         for path in (path for path in known if _mentions(text, path)):
             old = targets.get(path) or RepairTarget(path, ())
-            sure = CHECKER in found.command or _accused(found, path)
+            # A line about a place in the file, as compilers and linters say it; tests say it of
+            # every place that they came across.
+            place = re.compile(rf"^(?:\./)?{re.escape(path)}:\d+:", re.MULTILINE)
+            tests = _RUNS_TESTS.search(found.command)
+            accused = not tests and place.search(_faults(found)) is not None
+            sure = CHECKER in found.command or accused
             findings = dict.fromkeys((*old.findings, *_about(found, path)))
             targets[path] = replace(
                 old, sure=sure or (old.sure and path in targets), findings=tuple(findings)
             )
     # Where a test fails, the fault is in what it tests more often than in the test.
-    ordered = sorted(targets.values(), key=lambda t: (not t.sure, not t.sure and _tests(t.path)))
+    suites = {
+        path
+        for path in targets
+        if _TEST_NAME.match(posixpath.basename(path).lower()) or path.startswith(_TEST_FOLDERS)
+    }
+    ordered = sorted(targets.values(), key=lambda t: (not t.sure, not t.sure and t.path in suites))
     listed = tuple(ordered[:MOST_TARGETS])
     # A finding that names no file of the task leaves all of them open.
-    allowed = (*(tuple(t.path for t in listed) or known), *_named_by(round.against))
+    allowed = tuple(t.path for t in listed) or known
     said = tuple(_finding(found) for found in round.against[:MOST_FINDINGS])
-    return RepairFocus(round.number, listed, tuple(dict.fromkeys(allowed)), said)
+    return RepairFocus(round.number, listed, allowed, said)
 
 
 def _faults(found: Against) -> str:
     """What a check said, without its warnings; all of it where that is all there is."""
     said = _WARNING.sub("", found.detail)
     return said if _PATH.search(said) else found.detail
-
-
-def referred(focus: RepairFocus, disk: Disk) -> tuple[str, ...]:
-    """Files that those of the repair speak of, say by importing them: the fault may lie there."""
-    found: dict[str, None] = {}
-    for path in focus.allowed[:MOST_TARGETS]:
-        data = None if path.endswith("/") else disk.read(path)
-        if data is None or len(data) > _LONGEST_SOURCE:
-            continue
-        words = frozenset(_WORD.findall(data.decode("utf-8", "replace")))
-        for folder in dict.fromkeys((posixpath.dirname(path), "")):
-            for name in disk.names(folder or "."):
-                stem, suffix = posixpath.splitext(name)
-                if suffix and stem in words:
-                    found[posixpath.join(folder, name)] = None
-    return tuple(found)[:MOST_NAMED]
 
 
 def after(focus: RepairFocus, result: CallResult) -> RepairFocus:
@@ -95,7 +86,8 @@ def after(focus: RepairFocus, result: CallResult) -> RepairFocus:
     """
     changed, call = result.changed, result.call
     if changed:
-        hit = {t.path for t in focus.targets for path in changed if _covers(t.path, path)}
+        inside = tuple(t.path for t in focus.targets if t.path.endswith("/"))
+        hit = {*changed, *(folder for folder in inside for p in changed if p.startswith(folder))}
         visited = (
             replace(t, visited=True, failed_edits=0) if t.path in hit else t for t in focus.targets
         )
@@ -108,51 +100,6 @@ def after(focus: RepairFocus, result: CallResult) -> RepairFocus:
         for t in focus.targets
     )
     return replace(focus, targets=tuple(missed))
-
-
-def _covers(target: str, path: str) -> bool:
-    return path == target or (target.endswith("/") and path.startswith(target))
-
-
-def widen(focus: RepairFocus, paths: Iterable[str]) -> RepairFocus:
-    """These files, or folders with a trailing `/`, are in scope too; say by a person's decision."""
-    inside = filter(is_inside, paths)
-    return replace(focus, allowed=tuple(dict.fromkeys((*focus.allowed, *inside))))
-
-
-def is_inside(path: str) -> bool:
-    """Whether it names something inside of the workspace, without a detour."""
-    parts = path.rstrip("/").split("/")
-    climbs = any(part in ("", ".", "..") for part in parts)
-    return bool(path.strip()) and not path.startswith("/") and not climbs
-
-
-def _named_by(against: Iterable[Against]) -> tuple[str, ...]:
-    """Files that a finding or its command names: whoever repairs it may have to change them."""
-    named = (
-        path.removeprefix("./").rstrip("/")
-        for found in against
-        # A checker is given all files, those that are right too.
-        for text in ("" if CHECKER in found.command else found.command, _faults(found))
-        for path in _PATH.findall(text[:_LONGEST_TEXT])
-    )
-    return tuple(dict.fromkeys(filter(is_inside, named)))[:MOST_NAMED]
-
-
-def _accused(found: Against, path: str) -> bool:
-    """Whether a line of the output is about a place in the file, as compilers and linters say it.
-
-    Tests say it too, of every place that they came across.
-    """
-    if RUNS_TESTS.search(found.command):
-        return False
-    place = re.compile(rf"^(?:\./)?{re.escape(path)}:\d+:", re.MULTILINE)
-    return place.search(_faults(found)) is not None
-
-
-def _tests(path: str) -> bool:
-    name = posixpath.basename(path).lower()
-    return bool(_TEST_NAME.match(name)) or path.split("/", 1)[0] in ("test", "tests")
 
 
 def _mentions(text: str, path: str) -> bool:

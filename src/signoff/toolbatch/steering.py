@@ -9,27 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from signoff.domain.task import ROUND_BUDGET
+from signoff.domain.session import ROUND_BUDGET
 from signoff.domain.text import escape_line
 from signoff.gate.task import RoundStatus
-from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, ResultKind
-from signoff.toolbatch.events import Steered
+from signoff.toolbatch.calls import ANSWER, BOOKKEEPING, Nature, ResultKind, Steered
 from signoff.toolbatch.shellwork import looks
-from signoff.toolbatch.steps import (
-    brief,
-    clipped,
-    listed,
-    next_step,
-    quoted,
-    step_text,
-)
+from signoff.toolbatch.steps import brief, clipped, listed, next_step, quoted, step_text
 from signoff.toolbatch.view import CallView
 
 SteeringRule = Callable[[CallView], str]
 
 MOST_CHARACTERS = 500  # of one message: a weak model reads the first lines
-_MOST_FACTS = 2
-_FACT, _WHY, _FINDING, _BRIEF = 70, 190, 90, 56  # characters of each
+_WHY, _FINDING, _BRIEF = 190, 90, 56  # characters of each
 
 
 def repair_updated(view: CallView) -> str:
@@ -57,16 +48,6 @@ def verification_failed(view: CallView) -> str:
     return f"Round {view.task.failed_rounds} of {ROUND_BUDGET} is broken{found}."
 
 
-def verification_stale(view: CallView) -> str:
-    """Something changed after a kept round: it has to be judged again."""
-    last = view.task.round
-    if last is None or last.status is not RoundStatus.STALE:
-        return ""
-    if view.open_work or view.repair is not None:
-        return ""
-    return "The last round was kept, and files changed since. It proves nothing any more."
-
-
 def edit_looked_at(view: CallView) -> str:
     """A file is looked at because an edit of it did not fit: that edit is next, nothing else."""
     about = view.failed_edit if view.failed_edit == view.call.target else ""
@@ -76,49 +57,23 @@ def edit_looked_at(view: CallView) -> str:
     return f"You looked at {brief(about)} because an edit of it did not fit."
 
 
-def audit_loop(view: CallView) -> str:
-    """Everything exists and is read again and again: hand over to judging."""
-    if not _moves_nothing(view) or not view.built or view.open_work or view.repair is not None:
-        return ""
-    counts, limits = view.counts, view.limits
-    if counts.audits < limits.audits and counts.looks < limits.looks:
-        return ""
-    return "Everything planned is there. Reading it again proves nothing; judging does."
-
-
-def late_drift(view: CallView) -> str:
-    """Reference material is read although most is done: make what is missing."""
-    if not looks(view.call) or not view.late or view.repair is not None:
-        return ""
-    enough = view.counts.reference_reads >= view.limits.late_reads
-    if not enough or (view.call.target and view.declares(view.call.target)):
-        return ""
-    left, planned = len(view.missing), len(view.task.planned)
-    return f"Only {left} of {planned} planned are open: read what they need and make the next."
-
-
 def long_look(view: CallView) -> str:
-    """Look after look and nothing made: begin with the first file."""
-    if not _moves_nothing(view) or not view.open_work or view.repair is not None:
+    """Look after look and nothing changed: the first file, or the answer where all is made."""
+    unrepaired = view.repair is not None and not view.repair.changed
+    idles = view.call.shape.nature is Nature.SHELL and not _changed(view)
+    if not (idles or looks(view.call)) or unrepaired or view.counts.looks < view.limits.looks:
         return ""
-    if view.counts.looks < view.limits.looks:
-        return ""
-    return f"{view.counts.looks} calls in a row changed nothing: begin once you know enough."
+    return f"{view.counts.looks} calls in a row changed nothing: go on once you know enough."
 
 
 def bookkeeping(view: CallView) -> str:
-    """A turn, or several, of lists and notes only: do the next thing."""
-    turns, is_list = view.counts.bookkeeping_turns, view.call.shape.nature is Nature.LIST
-    enough = 1 if is_list else view.limits.bookkeeping
-    if view.call.shape.nature not in BOOKKEEPING or not _went_well(view) or turns < max(1, enough):
+    """A turn of lists and notes only: do the next thing."""
+    alone = view.counts.bookkeeping_turns > 0 and view.call.shape.nature in BOOKKEEPING
+    if not alone or not _went_well(view):
         return ""
     if not view.open_work and not view.task.planned and not view.task.touched:
         return ""
-    if is_list and turns == 1:
-        return f"The list is up to date; {_left(view)}. A list does no work, and proves nothing."
-    return (
-        f"For {'a turn' if turns == 1 else f'{turns} turns'} only notes were kept; {_left(view)}."
-    )
+    return f"Noted; {_left(view)}. Lists and notes do no work, and prove nothing."
 
 
 def next_item(view: CallView) -> str:
@@ -150,38 +105,25 @@ def everything_built(view: CallView) -> str:
     return "Everything planned is there."
 
 
-def standing(view: CallView) -> str:
-    """An earlier message asked for the first file and was not followed: it is said again."""
-    failed = view.result is None or not view.result.ok
-    return (
-        "" if view.lasting is None or failed or not _lasts(view) else f"As before, {_left(view)}."
-    )
-
-
 # The order is precedence.
 STEERING: tuple[SteeringRule, ...] = (
     # About judging: nothing goes on before what a round found.
     repair_updated,
     verification_failed,
-    verification_stale,
     # About a habit: the call went well and led nowhere.
     edit_looked_at,
-    audit_loop,
-    late_drift,
     long_look,
     bookkeeping,
     # About the work: what comes next after progress.
     next_item,
     missing_artifact,
     everything_built,
-    # About an earlier message that lasts.
-    standing,
 )
 _RANK = {rule.__name__: rank for rank, rule in enumerate(STEERING)}
 
 
 def speak(rule: SteeringRule, view: CallView) -> Steered | None:
-    """The message of a rule: why it speaks, the facts a forgetful model needs, the next step.
+    """The message of a rule: why it speaks, and the next step.
 
     Where no step is known there is no message: words without a way on only worry.
     """
@@ -189,11 +131,8 @@ def speak(rule: SteeringRule, view: CallView) -> Steered | None:
     step = next_step(view) if why else None
     if step is None or not step.possible:
         return None
-    facts = "; ".join(clipped(escape_line(fact), _FACT) for fact in view.facts[:_MOST_FACTS])
-    known = f"Known: {facts}." if facts else ""
-    parts = (clipped(escape_line(why), _WHY), known, step_text(view, step))
-    text = clipped(" ".join(filter(None, parts)), MOST_CHARACTERS)
-    return Steered(rule.__name__, text, step.action, lasting=_lasts(view))
+    text = f"{clipped(escape_line(why), _WHY)} {step_text(view, step)}"
+    return Steered(rule.__name__, clipped(text, MOST_CHARACTERS), step.action)
 
 
 def choose(view: CallView) -> Steered | None:
@@ -229,15 +168,6 @@ def _made_good(turn: tuple[CallView, ...], place: int) -> bool:
     return any(result is not None and result.ok and target in result.changed for result in later)
 
 
-def idles(view: CallView) -> bool:
-    """Whether a command changed nothing."""
-    return view.call.shape.nature is Nature.SHELL and not _changed(view)
-
-
-def _moves_nothing(view: CallView) -> bool:
-    return looks(view.call) or idles(view)
-
-
 def _went_well(view: CallView) -> bool:
     result = view.result
     return result is not None and result.ok and result.kind is not ResultKind.DUPLICATE
@@ -250,11 +180,6 @@ def _changed(view: CallView) -> tuple[str, ...]:
 def _ended(view: CallView) -> bool:
     """Whether the model meant to be finished."""
     return view.call.tool == ANSWER
-
-
-def _lasts(view: CallView) -> bool:
-    """A message stands until it is followed while nothing substantive exists; else for one turn."""
-    return view.substantive == 0 and view.open_work
 
 
 def _left(view: CallView) -> str:

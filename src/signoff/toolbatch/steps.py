@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signoff.domain.text import escape_line
 from signoff.gate.task import Item
@@ -22,6 +23,7 @@ from signoff.toolbatch.view import CallView, RepairTarget
 
 _UNJUDGED = "if nothing is left to do, say so in an answer: it is judged at once"
 _JUDGED = "give your final answer"
+FAILED_EDITS = 2  # of one file, before all of it is to be written
 _TO_EDIT = 2  # payloads: what is replaced, and by what
 _LONGEST_NAME, _BRIEF = 120, 56  # characters; the second where a text has little room
 # Results of some computation: a first version of them would be made up.
@@ -30,8 +32,7 @@ _DATA = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """One concrete next step; `reason` goes before it in the message."""
 
     action: NextAction
@@ -53,7 +54,6 @@ class NextStep:
 
 
 def next_step(view: CallView) -> NextStep | None:
-    """The next step, as far as one is known."""
     looked = view.call.shape.nature is Nature.OBSERVE
     if looked and view.failed_edit and view.failed_edit == view.call.target:
         return _edit_again(view)
@@ -62,13 +62,20 @@ def next_step(view: CallView) -> NextStep | None:
     if view.missing:
         return _artifact_step(view)
     if view.next_item is not None:
-        return _ticking(view, view.next_item)
+        # Nobody can see when an item without a file is done: the model says so in its list.
+        tool = _first(view, Nature.LIST)
+        if not view.task.touched or not tool:
+            return None
+        return NextStep(NextAction(tool), "do it, and mark it as done with ", view.next_item)
     return answer(view)
 
 
 def next_action(view: CallView) -> NextAction | None:
-    """The same for a machine; None where there is no tool for it."""
-    step = next_step(view)
+    return action_of(next_step(view))
+
+
+def action_of(step: NextStep | None) -> NextAction | None:
+    """What it does; None where there is no tool for it."""
     return step.action if step is not None and step.possible else None
 
 
@@ -80,18 +87,11 @@ def answer(view: CallView) -> NextStep | None:
     return NextStep(NextAction(ANSWER), _JUDGED if done else _UNJUDGED)
 
 
-def openly() -> NextStep:
-    """End it and say what is not done."""
-    return NextStep(NextAction(ANSWER), "stop, and say openly what is not done and why")
-
-
 def writer(view: CallView) -> str:
-    """The tool that writes a whole file."""
     return _mutating(view, lambda shape: -len(shape.payload))
 
 
 def editor(view: CallView) -> str:
-    """The tool that changes a part of a file."""
     return _mutating(view, lambda shape: len(shape.payload) == _TO_EDIT)
 
 
@@ -127,7 +127,7 @@ def _repair_step(view: CallView) -> NextStep | None:
 
 def _target_step(view: CallView, target: RepairTarget) -> NextStep:
     missing = target.path in {str(artifact) for artifact in view.missing}
-    rewrite = target.failed_edits >= view.limits.failed_edits
+    rewrite = target.failed_edits >= FAILED_EDITS
     tool = writer(view) if missing or rewrite else editor(view)
     times = f"edits of it failed {target.failed_edits} times, so write all of it anew: "
     return NextStep(NextAction(tool, target.path), reason=times if rewrite else "", whole=missing)
@@ -138,19 +138,11 @@ def _edit_again(view: CallView) -> NextStep | None:
     path = view.failed_edit
     if view.repair is not None and not view.repair.allows(path):
         return _repair_step(view)
-    if view.counts.failed_edits >= view.limits.failed_edits:
+    if view.counts.failed_edits >= FAILED_EDITS:
         return NextStep(
             NextAction(writer(view), path), "edits of it keep failing, so write all of it: "
         )
     return NextStep(NextAction(editor(view), path), "copy the old text exactly as it stands: ")
-
-
-def _ticking(view: CallView, item: Item) -> NextStep | None:
-    """Nobody can see when an item without a file is done: the model says so in its list."""
-    tool = _first(view, Nature.LIST)
-    if not view.task.touched or not tool:
-        return None
-    return NextStep(NextAction(tool), "do it, and mark it as done with ", item)
 
 
 def _mutating(view: CallView, rank: Callable[[ToolShape], int]) -> str:
@@ -171,7 +163,6 @@ def _first(view: CallView, nature: Nature) -> str:
 
 
 def step_text(view: CallView, step: NextStep) -> str:
-    """The next step in words."""
     item = f"item {brief(step.item.text)}: " if step.item is not None else ""
     if step.answers:
         return f"Next: {item}{step.reason}."

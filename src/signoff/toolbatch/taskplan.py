@@ -8,16 +8,17 @@ plan on the session's chain: the one gate decides about it, and everything else 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Author, Contract, Plan
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
-from signoff.domain.session import ClaimStatus, Declared
-from signoff.domain.task import MOST_PARTS, Artifact, TaskBasis
+from signoff.domain.session import MOST_PARTS, Artifact, ClaimStatus, Declared, TaskBasis
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result, Verdict
 from signoff.gate.fold import fold
@@ -60,7 +61,6 @@ class MemoryBooks:
         self._state, self._judge = State(None, driven=False), judge
 
     def look(self) -> State:
-        """The state as it is now."""
         return self._state
 
     def append(self, *drafts: Draft, durable: bool = True) -> None:
@@ -82,11 +82,10 @@ class MemoryBooks:
             assert self._judge is not None
             verdict = self._judge(subject.id, contract)
             said = replace(verdict, subject=subject.id, provisional=True, snapshot=f"at {changed}")
-            self.append(Draft(Kind.VERDICT, asdict(said), step=subject.id))
+            self.append(Draft(Kind.VERDICT, to_builtins(said), step=subject.id))
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """A step or a postcondition of the plan; `path` is the file or folder that it makes."""
 
     description: str
@@ -101,8 +100,7 @@ class Part:
         return cls(said, Contract(existence_command(artifact)), str(artifact), asked)
 
 
-@dataclass
-class TaskPlan:
+class TaskPlan(Struct):
     """Keeps the derived plan of one task; without `sources` nothing is derived beside a plan."""
 
     books: Books
@@ -148,7 +146,11 @@ class TaskPlan:
         dropped = [Artifact.of(drop.what) for drop in task.dropped]
         known = (*task.planned, *dropped)
         named = planned_in(words, self.root, known, task.touched)
-        self._reopen(named)
+        for subject, path in self.books.look().task_files.items():
+            # What was given up and is asked for anew is due again.
+            claim = self.books.look().record(subject).claim
+            if path in map(str, named) and claim.status is ClaimStatus.DROPPED:
+                self.claim(subject, ClaimStatus.PENDING)
         lost = self.add([Part.making(a, asked=True) for a in named]) if named else 0
         unread = len(words) - LONGEST_READ
         if lost:
@@ -211,7 +213,6 @@ class TaskPlan:
 
     @property
     def objective(self) -> str:
-        """What the plan is called."""
         state = self.books.look()
         return state.task.plan.title if state.task is not None else self._objective
 
@@ -267,14 +268,6 @@ class TaskPlan:
             for step in task.plan.steps
             if step.contract is None or paths[step.id]
         ]
-
-    def _reopen(self, named: Sequence[Artifact]) -> None:
-        """What was given up and is asked for anew is due again."""
-        state = self.books.look()
-        paths = {str(artifact) for artifact in named}
-        for subject, path in state.task_files.items():
-            if path in paths and state.record(subject).claim.status is ClaimStatus.DROPPED:
-                self.claim(subject, ClaimStatus.PENDING)
 
 
 def _says(plan: Plan, steps: Sequence[Part], posts: Sequence[Part]) -> bool:

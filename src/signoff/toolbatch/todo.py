@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from signoff.domain.session import ClaimStatus, normal, shown_list
-from signoff.domain.task import MOST_PARTS, Artifact
+from msgspec import Struct
+
+from signoff.domain.session import MOST_PARTS, Artifact, ClaimStatus, normal, shown_list
 from signoff.domain.text import escape_line
 from signoff.gate.gate import how_to_drop
 from signoff.gate.task import Item, Task
@@ -25,15 +25,12 @@ MOST_LISTED = 2 * MOST_PARTS  # of one list that are looked at
 MOST_SHOWN = 40
 LONGEST_REASON = 500
 
-_TEXT_KEYS = ("text", "content", "title", "task", "description", "item", "name")
-_DONE_WORDS = frozenset({"done", "completed", "complete", "finished", "closed"})
-_DROPPED_WORDS = frozenset({"dropped", "cancelled", "canceled", "removed", "skipped"})
+_TEXT_KEYS = ("text", "content")
 _TICKED = re.compile(r"\s*(?:[-*+]\s+)?\[(?P<mark>[ xX])\]\s*")
 _MARKER = re.compile(r"(?:[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s*)+")
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One entry of a list as the model sent it; `dropped` is why it is given up, if it is."""
 
     text: str
@@ -41,8 +38,7 @@ class Listed:
     dropped: str | None = None
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """What became of a list: what it left out, gave up in vain, or was too long for."""
 
     omitted: tuple[str, ...] = ()
@@ -122,11 +118,12 @@ def _drop(plan: TaskPlan, what: str, reason: str) -> str:
     task, reason = plan.task(), reason.strip()[:LONGEST_REASON]
     named = what.strip("`'\" ").removeprefix("./").rstrip("/")
     state = plan.books.look()
+    tasks = {s.id: getattr(s, "task", "") for s in state.subjects}
     found = [i.id for i in task.pending if item_key(i.text) == item_key(what)]
     found += [
         subject
         for subject, path in state.task_files.items()
-        if path.rstrip("/") == named or item_key(_description(plan, subject)) == item_key(what)
+        if path.rstrip("/") == named or item_key(tasks.get(subject, "")) == item_key(what)
     ]
     if named in {artifact.path for artifact in plan.declared}:
         return "the plan declares it, and only a person changes that"
@@ -137,11 +134,6 @@ def _drop(plan: TaskPlan, what: str, reason: str) -> str:
     for subject in found:
         plan.claim(subject, ClaimStatus.DROPPED, reason)
     return ""
-
-
-def _description(plan: TaskPlan, subject: str) -> str:
-    subjects = plan.books.look().subjects
-    return next((getattr(s, "task", "") for s in subjects if s.id == subject), "")
 
 
 def complete(plan: TaskPlan, result: CallResult) -> Item | None:
@@ -207,10 +199,7 @@ def _entry(entry: Any) -> Listed:
     if not isinstance(entry, Mapping):
         return Listed("")
     text = next((entry[k] for k in _TEXT_KEYS if isinstance(entry.get(k), str)), "").strip()
-    status = entry.get("status", entry.get("state", ""))
-    status = status.casefold() if isinstance(status, str) else ""
     why = entry.get("dropped")
-    if why or status in _DROPPED_WORDS:
-        given = why if isinstance(why, str) else entry.get("reason")
-        return Listed(text, dropped=given.strip() if isinstance(given, str) else "")
-    return Listed(text, entry.get("done") is True or status in _DONE_WORDS)
+    if why:
+        return Listed(text, dropped=why.strip() if isinstance(why, str) else "")
+    return Listed(text, entry.get("done") is True or entry.get("status") in ("done", "completed"))

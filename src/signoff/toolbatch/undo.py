@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.session import shown_list
 from signoff.errors import PlanConflict, StorageFailed
 from signoff.toolbatch.kept import (
     NOTHING,
@@ -30,18 +33,14 @@ _PRIVATE = 0o600  # of a file whose permissions nobody knows: never more open th
 
 
 class Restoring(StrEnum):
-    """What undoing does to a path."""
-
     RESTORE = "restore"
     REMOVE = "remove"
     LEAVE = "leave"  # a folder that was made and holds other things now
-    CHANGED = "changed"  # by somebody else: only when forced
-    UNSURE = "unsure"  # a call was cut off; who changed it nobody can tell: only when forced
+    CHANGED = "changed"  # by somebody else, or by a call that was cut off: only when forced
     BLOCKED = "blocked"  # something stands in the way: not even when forced
 
 
-@dataclass(frozen=True)
-class UndoStep:
+class UndoStep(Struct, frozen=True):
     """One path of an undoing; afterwards `to` is there. `why` says what stands in the way."""
 
     path: str
@@ -53,8 +52,7 @@ class UndoStep:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """What undoing did, or would do; newest change first."""
 
     steps: tuple[UndoStep, ...] = ()
@@ -62,7 +60,6 @@ class Undone:
     numbers: tuple[int, ...] = ()
 
     def doing(self, which: Restoring) -> list[str]:
-        """The paths to which this is done."""
         return sorted({step.path for step in self.steps if step.doing is which})
 
 
@@ -91,7 +88,12 @@ def plan_undo(workspace: Workspace, chosen: Sequence[Rollback]) -> Undone:
         for file in _files(workspace, rollback, now, left):
             if file.path not in left:
                 left[file.path] = found[file.path] = _on_disk(workspace.root, now, file.path)
-            steps.append(_step(rollback, file, left[file.path]))
+            current = left[file.path]
+            doing = Restoring.REMOVE if file.before == NOTHING else Restoring.RESTORE
+            if not (current.same(file.after) or current.same(file.before)):
+                doing = Restoring.CHANGED
+            at = (file.path, doing, rollback.number)
+            steps.append(UndoStep(*at, file.before, file.stored, file.after))
             left[file.path] = file.before
     lost = (lost for rollback in chosen for lost in rollback.lost)
     numbers = tuple(rollback.number for rollback in chosen)
@@ -138,13 +140,6 @@ def _on_disk(root: Path, now: Moment, path: str) -> Thing:
     if seen != NOTHING or not os.path.lexists(place):
         return seen
     return Thing(ThingKind.FOLDER) if place.is_dir() and not place.is_symlink() else UNKNOWN
-
-
-def _step(rollback: Rollback, file: FileBefore, current: Thing) -> UndoStep:
-    doing = Restoring.REMOVE if file.before == NOTHING else Restoring.RESTORE
-    if not (current.same(file.after) or current.same(file.before)):
-        doing = Restoring.UNSURE if rollback.cut_off else Restoring.CHANGED
-    return UndoStep(file.path, doing, rollback.number, file.before, file.stored, file.after)
 
 
 def _with_obstacles(
@@ -240,17 +235,14 @@ def _refuse(undone: Undone, force: bool) -> None:
     blocked = {s.path: s.why for s in undone.steps if s.doing is Restoring.BLOCKED}
     if blocked:
         raise _in_the_way(blocked)
-    changed, unsure = undone.doing(Restoring.CHANGED), undone.doing(Restoring.UNSURE)
-    if force or not (changed or unsure):
-        return
-    said = [f"changed since by somebody else: {_names(changed)}"] if changed else []
-    if unsure:
-        said.append(f"a call was cut off, and who changed this nobody can tell: {_names(unsure)}")
-    raise PlanConflict(
-        "; ".join(said),
-        "signoff undo --force overwrites them; what they hold now is kept",
-        {"paths": sorted({*changed, *unsure})},
-    )
+    changed = undone.doing(Restoring.CHANGED)
+    if changed and not force:
+        raise PlanConflict(
+            "changed since by somebody else, or by a call that was cut off: "
+            + shown_list(changed, _MOST_SAID),
+            "signoff undo --force overwrites them; what they hold now is kept",
+            {"paths": changed},
+        )
 
 
 def _in_the_way(blocked: Mapping[str, str]) -> PlanConflict:
@@ -261,8 +253,3 @@ def _in_the_way(blocked: Mapping[str, str]) -> PlanConflict:
         "move away what is in the way, then run the same command again",
         {"paths": sorted(blocked)},
     )
-
-
-def _names(paths: Sequence[str]) -> str:
-    more = f", and {len(paths) - _MOST_SAID} more" if len(paths) > _MOST_SAID else ""
-    return ", ".join(f"`{path}`" for path in paths[:_MOST_SAID]) + more

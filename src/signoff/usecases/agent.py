@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shlex
-from dataclasses import dataclass, replace
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.limits import Ended, LoopReport
@@ -32,15 +35,14 @@ from signoff.usecases.pinning import refuse_foreign_worktree
 from signoff.usecases.playing import AUTHOR, AgentRequest, Play
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.run import RunOptions, RunReport
-from signoff.usecases.session_records import find_session_record, plan_of
+from signoff.usecases.sessions import find_session_record, plan_of
 from signoff.usecases.sign import sign_work
 from signoff.usecases.undo import UndoReport, restore_step
 
 __all__ = ["AgentReport", "AgentRequest", "work"]
 
 
-@dataclass(frozen=True)
-class AgentReport:
+class AgentReport(Struct, frozen=True):
     """What the loop did, and what the gate said when the agent was gone.
 
     `run` is the run that signed a person's plan: then it says how that plan stands.
@@ -98,7 +100,9 @@ def work(harness: Harness, request: AgentRequest) -> AgentReport:
     """Run the loop with the workspace taken; then, with the agent gone, sign what it proved."""
     harness.home.keep_apart(request.workspace)
     if request.bound is None and request.resume is not None:
-        request = replace(request, bound=_plan_of_past(harness, request.resume))
+        with suppress(NoSuchRun):  # begun without a plan, or there is none: its transcript says
+            past = find_session_record(harness, request.resume)
+            request = replace(request, bound=plan_of(harness, past))
     if request.bound is not None:
         _require_workable(harness, request.bound)
     model = request.model
@@ -117,23 +121,17 @@ def work(harness: Harness, request: AgentRequest) -> AgentReport:
     if session is None:
         return AgentReport(loop, None)
     if loop.ended in _GAVE_UP and request.restore:
-        return _restored(harness, request, session, loop)
+        # What its unfinished step changed is put back, unless somebody else changed it since.
+        restored = None
+        try:
+            restored = restore_step(harness, session.id)
+        except PlanConflict as error:
+            request.reporter.noted(f"nothing was put back: {error}")
+        return AgentReport(loop, session.report(), restored=restored)
     if loop.ended is not Ended.ANSWERED or not session.has_plan:
         return AgentReport(loop, session.report())
     report = _signed(harness, request, session, loop)
     return replace(report, loop=replace(loop, reason=_SIGNED.get(report.standing, loop.reason)))
-
-
-def _restored(
-    harness: Harness, request: AgentRequest, session: PlanSession, loop: LoopReport
-) -> AgentReport:
-    """What its unfinished step changed is put back, unless somebody else changed it since."""
-    try:
-        restored = restore_step(harness, session.id)
-    except PlanConflict as error:
-        request.reporter.noted(f"nothing was put back: {error}")
-        restored = None
-    return AgentReport(loop, session.report(), restored=restored)
 
 
 def _signed(
@@ -155,7 +153,7 @@ def _signed(
 
 def _require_workable(harness: Harness, place: PlanLocation) -> None:
     """Only a plan that a person approved as it is now, and that is neither running nor done."""
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     status = history.status(place.parse().plan.plan_digest)
     named = shlex.quote(place.record.name or str(place.path))
     if status is PlanStatus.IN_PROGRESS:
@@ -175,11 +173,3 @@ def _require_workable(harness: Harness, place: PlanLocation) -> None:
         )
     refuse_foreign_worktree(harness, place)
     refuse_unready(harness, place, "run")
-
-
-def _plan_of_past(harness: Harness, session: str) -> PlanLocation | None:
-    """The person's plan of a session that is resumed."""
-    try:
-        return plan_of(harness, find_session_record(harness, session))
-    except NoSuchRun:
-        return None  # it was begun without a plan, or there is none: its transcript says

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.domain.verdict import Isolation
 from signoff.errors import Held, NothingToAnswer, PlanConflict
-from signoff.orchestrator.watch import PinWatch
-from signoff.planfile.amend import with_may_change
-from signoff.planfile.digest import plan_digest
+from signoff.planfile.marks import with_may_change
+from signoff.planfile.outline import plan_digest
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
-from signoff.usecases.edit import read_to_edit, replace_text
+from signoff.usecases.create import read_to_edit, replace_text
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import PlanHistory, driver_of, older_pins, read_history, read_pins
 from signoff.usecases.marks import write_status
@@ -30,16 +30,16 @@ from signoff.usecases.person import (
 )
 from signoff.usecases.pinning import OLDER, Upgrade, describe, pins_for, take_pins, upgraded
 from signoff.usecases.questions import InboxItem, ways_to_end
-from signoff.usecases.session_records import find_session_records
+from signoff.usecases.sessions import find_session_records
 from signoff.usecases.verify import find_all, require_valid
+from signoff.verification.guards import PinWatch
 from signoff.verification.pins import Pins
 
 # Notes that ask for a decision which is cheapest now: afterwards an attempt was paid for.
 _ASKED = frozenset({"propose-may-change"})
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """What approval would pin; shown to the person before they decide."""
 
     place: PlanLocation
@@ -51,10 +51,7 @@ class Proposal:
     upgrade: Upgrade | None = None  # what it adds to an approval of an older version
 
 
-@dataclass(frozen=True)
-class Approval:
-    """The decision as recorded."""
-
+class Approval(Struct, frozen=True):
     place: PlanLocation
     entry: Entry
     status: PlanStatus
@@ -66,7 +63,7 @@ def propose(harness: Harness, place: PlanLocation) -> Proposal:
     Work that was begun under an older version's approval goes on: its plan as it was approved,
     with what is pinned since.
     """
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     older = _older(harness, place, history)
     begun = older is not None and (
         history.running
@@ -104,19 +101,17 @@ def approve(
     ask = require_person if policy is None else refuse_in_attempt
     by = ask(harness.environ, harness.home.path)
     place = proposal.place
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     if history.running:
-        driver = driver_of(harness, place.record.id)
+        driver = driver_of(harness, place.id)
         driven = driver is not None and driver.alive
         if proposal.upgrade is None or driven or _older(harness, place, history) is None:
             raise Held(
-                f"run `{history.run_id}` of this plan is not over; it goes by its own pins",
+                f"run `{history.run_id}` of this plan is not over, and goes on as it was approved",
                 f"end it, then approve again: {ways_to_end(harness.ledger, place)}",
             )
     elif place.digest() != proposal.plan.plan_digest:
-        raise PlanConflict(
-            "the plan changed while it was shown", f"signoff approve {shlex.quote(str(place.path))}"
-        )
+        raise PlanConflict("the plan changed while it was shown", f"signoff approve {place.quoted}")
     pins = harness.ledger.put_blob(proposal.pins.to_bytes())
     data = {
         "plan_digest": proposal.plan.plan_digest,
@@ -129,13 +124,11 @@ def approve(
     if proposal.upgrade is not None:
         data["upgraded"] = [*proposal.upgrade.pinned, *proposal.upgrade.refused]
     if history.running:
-        (entry,) = harness.ledger.append(
-            place.record.id, [Draft(Kind.PLAN_AMENDED, data, history.run_id)]
-        )
+        (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_AMENDED, data, history.run_id)])
         return Approval(place, entry, PlanStatus.IN_PROGRESS)
     place.own_vault()
     remember_plan(harness.ledger, place.record)
-    (entry,) = harness.ledger.append(place.record.id, [Draft(Kind.PLAN_APPROVED, data)])
+    (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_APPROVED, data)])
     write_status(harness, place, PlanStatus.APPROVED)
     return Approval(place, entry, PlanStatus.APPROVED)
 
@@ -159,17 +152,16 @@ def approve_unasked(
 def reject(harness: Harness, place: PlanLocation, note: str) -> Approval:
     """Record a person's no; the plan is a draft again."""
     require_person(harness.environ, harness.home.path)
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     if history.running:
         raise Held(
-            f"run `{history.run_id}` of this plan is not over",
-            ways_to_end(harness.ledger, place),
+            f"run `{history.run_id}` of this plan is not over", ways_to_end(harness.ledger, place)
         )
     place.own_vault()
     remember_plan(harness.ledger, place.record)
-    learn_secrets(harness, place.record.id)
+    learn_secrets(harness, place.id)
     data = {"note": note, "by": user_name()}
-    (entry,) = harness.ledger.append(place.record.id, [Draft(Kind.PLAN_REJECTED, data)])
+    (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_REJECTED, data)])
     write_status(harness, place, PlanStatus.DRAFT)
     return Approval(place, entry, PlanStatus.DRAFT)
 

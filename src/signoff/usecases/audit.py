@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
@@ -21,38 +23,23 @@ from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
-from signoff.orchestrator.watch import PinWatch
 from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.harness import Harness, PlanLocation
-from signoff.usecases.history import (
-    ApprovedPlan,
-    PlanHistory,
-    approved_by,
-    read_history,
-    trusted_history,
-)
-from signoff.usecases.openwork import (
-    OpenWork,
-    approved_workspace,
-    open_work,
-    pin_watch,
-    taken,
-)
+from signoff.usecases.history import ApprovedPlan, approved_by, read_history, trusted_history
+from signoff.usecases.openwork import OpenWork, approved_workspace, open_work, pin_watch, taken
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.status import ContentStatus, StatusReport
 from signoff.verification.evidence import Case
-from signoff.verification.guards import Guards, Produced
+from signoff.verification.guards import Guards, PinWatch, Produced
 from signoff.verification.judge import Judge
-from signoff.workspace.workspace import Workspace, changes_between
+from signoff.workspace.records import changes_between
 
 Tell = Callable[[str], None]
 
 
 class AuditResult(StrEnum):
-    """How one subject came out."""
-
     KEPT = "kept"
     BROKEN = "broken"
     UNKNOWN = "unknown"
@@ -67,8 +54,7 @@ class AuditResult(StrEnum):
 WANTING = frozenset({AuditResult.BROKEN, AuditResult.UNKNOWN, AuditResult.UNPROVED})
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Struct, frozen=True):
     """One step or postcondition, judged again."""
 
     subject: str
@@ -77,10 +63,7 @@ class Line:
     message: str
 
 
-@dataclass(frozen=True)
-class AuditReport:
-    """The answer, and everything it rests on."""
-
+class AuditReport(Struct, frozen=True):
     place: PlanLocation
     chain: ChainReport
     signed_off_at: str | None
@@ -115,7 +98,6 @@ class AuditReport:
 
     @property
     def waived(self) -> tuple[str, ...]:
-        """What somebody went on without."""
         return tuple(line.subject for line in self.lines if line.finding is AuditResult.WAIVED)
 
     @property
@@ -130,13 +112,16 @@ def audit_plan(
     harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
-    chain, history = trusted_history(harness.ledger, place.record.id)
+    chain, history = trusted_history(harness.ledger, place.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
     receipts, anchors = outside_proofs(harness, place, history.entries, anchor)
     approved = approved_by(harness.ledger, place, history, history.run)
     with taken(harness, place, Holder.current(str(place.path))):
-        report = _audit(harness, open_work(harness, approved), chain, tell)
+        work = open_work(harness, approved)
+        report = _audit(harness, work, chain, tell)
+        if not history.running:
+            work.judge.rooms.give_back()
     report = replace(report, receipts=receipts, anchors=anchors)
     record_audit(harness, report)
     return report
@@ -146,7 +131,7 @@ def outside_proofs(
     harness: Harness, place: PlanLocation, entries: Sequence[Entry], anchor: Path | None
 ) -> tuple[int, int | None]:
     """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
-    if anchor is None and not harness.home.receipt_runs(place.record.id):
+    if anchor is None and not harness.home.receipt_runs(place.id):
         return 0, None
     # What checks signatures takes longer to load than a short audit.
     from signoff.usecases.receipt import check_anchors, check_receipts  # noqa: PLC0415
@@ -155,7 +140,7 @@ def outside_proofs(
     if anchor is None:
         return len(receipts), None
     path = harness.cwd / anchor
-    anchors = check_anchors(place.record.id, entries, receipts, path, whole=True)
+    anchors = check_anchors(place.id, entries, receipts, path, whole=True)
     return len(receipts), anchors
 
 
@@ -177,13 +162,17 @@ def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> 
     signed = history.finished if history.signed_off else None
     if signed is not None and evaluate(state, signed.data["snapshot"]).gate is Gate.SHUT:
         signed = None
+    drift: tuple[Change, ...] = ()
+    if signed is not None and signed.data["snapshot"] != now.digest:
+        # Different from what was signed off, be it in another folder.
+        drift = changes_between(there.manifest(signed.data["snapshot"]), here.manifest(now.digest))
     return AuditReport(
         place=approved.place,
         chain=chain,
         signed_off_at=signed.at if signed else None,
         signed_off_on=signed.data["snapshot"] if signed else None,
         content=now.digest,
-        drift=_drift(there, signed.data["snapshot"], here, now.digest) if signed else (),
+        drift=drift,
         edited=edited,
         lines=tuple(replace(ln, message=said.get(ln.subject, ln.message)) for ln in lines),
         isolation=work.enclosure.isolation,
@@ -204,15 +193,6 @@ def _byproduct_notes(work: OpenWork, now: Snapshot) -> tuple[str, ...]:
     return (note,) if note else ()
 
 
-def _drift(there: Workspace, signed_on: str, here: Workspace, content: str) -> tuple[Change, ...]:
-    """What is different here from what was signed off, be it in another folder."""
-    if signed_on == content:
-        return ()
-    if there is here:
-        return here.diff(signed_on, content)
-    return changes_between(there.manifest(signed_on), here.manifest(content))
-
-
 def record_audit(harness: Harness, report: AuditReport) -> None:
     """An audit that cannot be written down is still an audit."""
     data = {
@@ -222,17 +202,13 @@ def record_audit(harness: Harness, report: AuditReport) -> None:
         "lines": {line.subject: line.finding for line in report.lines},
     }
     try:
-        harness.ledger.append(report.place.record.id, [Draft(Kind.AUDITED, data)])
+        harness.ledger.append(report.place.id, [Draft(Kind.AUDITED, data)])
     except SignoffError:
         return
 
 
 def judge_again(
-    state: State,
-    judge: Judge,
-    guards: Guards,
-    produced: Produced,
-    tell: Tell = lambda _: None,
+    state: State, judge: Judge, guards: Guards, produced: Produced, tell: Tell = lambda _: None
 ) -> tuple[Line, ...]:
     """Every step and postcondition once more, on whatever content lies there now."""
     gate = evaluate(state, state.snapshot)
@@ -242,13 +218,17 @@ def judge_again(
     for subject, standing in zip(subjects, (*gate.steps, *gate.postconditions), strict=True):
         said = _not_judged(subject, standing)
         if said is None:
-            assert subject.contract is not None
+            contract = state.judged_as(subject)
+            assert contract is not None
             record = state.record(subject.id)
             case = Case(
                 subject.id,
-                subject.contract,
+                contract,
                 Phase.AUDIT,
-                guards.of(subject, produced, state.products, record.allowed),
+                replace(
+                    guards.of(subject, produced, state.products, record.allowed),
+                    self_made=state.self_made,
+                ),
                 baseline=record.baseline,
                 read_sets=record.read_sets,
             )
@@ -308,7 +288,18 @@ def _why_harmless(config: str, approved: ApprovedPlan) -> str:
         written = approved.place.digest()
     except (PlanNotFound, PlanUnreadable):
         written = None
-    answers = _answered_with_retry(approved.history)
+    # The edits that a person saw during the run and said to go on after, by their digest.
+    noticed, asked, answers = "", dict[str, str](), dict[str, Entry]()
+    for entry in approved.history.entries:
+        data = entry.data
+        if entry.run != approved.history.run_id:
+            continue
+        if entry.kind is Kind.PLAN_EDITED:
+            noticed = data["digest"]
+        elif entry.kind is Kind.ESCALATION_OPENED and data["cause"] == Cause.PLAN_EDITED:
+            asked[data["id"]] = noticed
+        elif entry.kind is Kind.ESCALATION_ANSWERED and data["choice"] == Choice.RETRY:
+            answers[asked.get(data["id"], "")] = entry
     # It was noticed together with the plan file, as that was approved or as it is now.
     for digest in (pins.plan_digest, written):
         answer = answers.get(PinWatch.digest_of_edit(digest, config))
@@ -318,50 +309,23 @@ def _why_harmless(config: str, approved: ApprovedPlan) -> str:
     return ""
 
 
-def _answered_with_retry(history: PlanHistory) -> dict[str, Entry]:
-    """The edits that a person saw during the run and said to go on after, by their digest."""
-    noticed = ""
-    asked: dict[str, str] = {}
-    answered: dict[str, Entry] = {}
-    for entry in history.entries:
-        data = entry.data
-        if entry.run != history.run_id:
-            continue
-        if entry.kind is Kind.PLAN_EDITED:
-            noticed = data["digest"]
-        elif entry.kind is Kind.ESCALATION_OPENED and data["cause"] == Cause.PLAN_EDITED:
-            asked[data["id"]] = noticed
-        elif entry.kind is Kind.ESCALATION_ANSWERED and data["choice"] == Choice.RETRY:
-            answered[asked.get(data["id"], "")] = entry
-    return answered
-
-
 def look_at_content(harness: Harness, report: StatusReport) -> StatusReport:
     """The same report, with the workspace compared with what was signed off."""
     place, signed_on = report.place, report.signed_off_on
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     assert history.run is not None and signed_on is not None, "it is signed off"
     approved = approved_by(harness.ledger, place, history, history.run)
     try:
-        now = _digest_now(harness, approved, signed_on)
+        elsewhere = approved.where_approved()
+        signed = approved_workspace(harness, elsewhere).manifest(signed_on) if elsewhere else {}
+        # In another folder something that was signed may not even be there: no need to read it.
+        all_there = all(os.path.lexists(place.workspace / path) for path in signed)
+        now = approved_workspace(harness, approved).digest_now().digest if all_there else None
     except SignoffError:
         return replace(report, content=ContentStatus(differs=None))
     if now == signed_on:
         return replace(report, content=ContentStatus(differs=False))
-    return replace(report, content=ContentStatus(True, _judged_again(history, now)))
-
-
-def _digest_now(harness: Harness, approved: ApprovedPlan, signed_on: str) -> str | None:
-    """Walks the workspace; None for another folder in which something signed is not even there."""
-    if elsewhere := approved.where_approved():
-        signed = approved_workspace(harness, elsewhere).manifest(signed_on)
-        if not all(os.path.lexists(approved.place.workspace / path) for path in signed):
-            return None
-    return approved_workspace(harness, approved).digest_now().digest
-
-
-def _judged_again(history: PlanHistory, content: str | None) -> str | None:
-    """When an audit last found no contract wanting on this content, unless a later one did."""
-    audits = [e for e in history.entries if e.kind is Kind.AUDITED]
-    here = [e for e in audits if e.data["snapshot"] == content]
-    return here[-1].at if here and not WANTING & set(here[-1].data["lines"].values()) else None
+    # When an audit last found no contract wanting on this content, unless a later one did.
+    audits = [e for e in history.entries if e.kind is Kind.AUDITED and e.data["snapshot"] == now]
+    kept = bool(audits) and WANTING.isdisjoint(audits[-1].data["lines"].values())
+    return replace(report, content=ContentStatus(True, audits[-1].at if kept else None))

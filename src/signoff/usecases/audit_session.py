@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from signoff.agents.session import PlanSession
@@ -16,40 +16,38 @@ from signoff.usecases.audit import (
     AuditReport,
     AuditResult,
     Line,
+    Tell,
     outside_proofs,
     record_audit,
     why_not_rerun,
 )
 from signoff.usecases.harness import Harness, PlanLocation
-from signoff.usecases.history import trusted_chain
+from signoff.usecases.history import read_pins, trusted_chain
 from signoff.usecases.open_session import open_session
 from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, taken
-from signoff.usecases.session_records import SessionRecord, find_session_record, read_session_record
+from signoff.usecases.sessions import SessionRecord, find_session_record, read_session_record
 from signoff.usecases.sign_offs import waivers_of
-from signoff.verification.pins import Pins
-
-Tell = Callable[[str], None]
 
 
 def audit_session(
     harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
 ) -> AuditReport:
     """Check the chain, judge every check again, and compare what evidence rests on with now."""
-    chain = trusted_chain(harness.ledger, place.record.id)
-    session_record = find_session_record(harness, place.record.id)
-    if session_record.state.plan is None:
-        raise NoSuchRun(f"`{session_record.id}` has no plan, so there is nothing to audit")
-    entries = tuple(harness.ledger.entries(session_record.id))
+    chain = trusted_chain(harness.ledger, place.id)
+    record = find_session_record(harness, place.id)
+    if record.state.plan is None:
+        raise NoSuchRun(f"`{record.id}` has no plan, so there is nothing to audit")
+    entries = tuple(harness.ledger.entries(record.id))
     receipts, anchors = outside_proofs(harness, place, entries, anchor)
-    pins = Pins.from_bytes(harness.ledger.get_blob(str(session_record.started.data["pins"])))
-    with taken(harness, place, Holder.current(session_record.id)):
+    pins = read_pins(harness.ledger, record.started)
+    with taken(harness, place, Holder.current(record.id)):
         session = open_session(
-            harness, session_record.workspace, author="signoff audit", session_id=session_record.id
+            harness, record.workspace, author="signoff audit", session_id=record.id
         )
-        lines = tuple(_lines(harness, session, session_record, tell))
+        lines = tuple(_lines(harness, session, record, tell))
         workspace = open_pinned_workspace(harness, place, pins, Plan(title="", steps=()))
         content = workspace.snapshot().digest
-    signed = session_record.state.session.signed
+    signed = record.state.session.signed
     drift: tuple[Change, ...] = ()
     notes = ["self-set: the agent chose these steps and checks itself"]
     if signed is not None and signed.snapshot != content:
@@ -57,7 +55,7 @@ def audit_session(
             drift = workspace.diff(signed.snapshot, content)
         except StorageFailed:
             notes.append("files changed since the sign-off; which ones was not kept")
-    waived = tuple(i for i, record in session_record.state.records.items() if record.waived)
+    waived = tuple(i for i, step in record.state.records.items() if step.waived)
     report = AuditReport(
         place=place,
         chain=chain,
@@ -80,10 +78,10 @@ def audit_session(
 
 
 def _lines(
-    harness: Harness, session: PlanSession, session_record: SessionRecord, tell: Tell
+    harness: Harness, session: PlanSession, record: SessionRecord, tell: Tell
 ) -> Iterator[Line]:
     """What the plan says and the task asks for beside it; then the same of every sub-agent."""
-    state, gate = session_record.state, session.gate()
+    state, gate = record.state, session.gate()
     for subject, standing in zip(state.subjects, gate.subjects, strict=True):
         yield _line(session, state, subject, standing, tell)
     for child in session.children():

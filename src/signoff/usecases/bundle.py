@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from signoff.domain.digests import canonical_json, digest_bytes
 from signoff.domain.ledger import Entry, Kind
@@ -22,19 +23,20 @@ from signoff.domain.receipt import Summary, summary_of
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.domain.verdict import Result
-from signoff.errors import NoSuchRun, ProofInvalid, SignoffError, UsageError
-from signoff.planfile.digest import plan_digest
+from signoff.errors import ProofInvalid, SignoffError, UsageError
+from signoff.planfile.outline import plan_digest
 from signoff.storage.archive import MAX_BUNDLE_BYTES, pack, unpack
-from signoff.storage.chain import check_entries, entry_line, read_entry_line
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, read_public_key, signing_key
 from signoff.storage.receipts import Sealed, open_sealed
+from signoff.storage.records import check_entries, entry_line, read_entry_line
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import pinned_plan
 from signoff.usecases.openwork import open_pinned_workspace
 from signoff.usecases.receipt import (
     check_anchors,
     make_receipts,
+    newest_of,
     read_given_file,
     trusted_entries,
     trusted_keys,
@@ -53,10 +55,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 MOST_UNFOLDED = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True)
-class BundleReport:
-    """What was written."""
-
+class BundleReport(Struct, frozen=True):
     path: Path
     digest: str
     run: str
@@ -73,16 +72,17 @@ def write_bundle(
     with_content: bool = False,
 ) -> BundleReport:
     """Write the bundle of a sign-off (the newest unless a run is named); same input, same bytes."""
-    if place.record.id.startswith(SESSION_PREFIX):
+    if place.id.startswith(SESSION_PREFIX):
         hint = f"signoff receipt export {place.name}"
-        raise UsageError("a bundle is of a plan; a session's sign-off has a receipt", hint)
+        raise UsageError("only a plan can be bundled; of a session there is a receipt", hint)
     entries = trusted_entries(harness, place)
     made = make_receipts(harness, place, entries)
-    signed = _chosen(place, tuple(sign_offs(entries)), run)
+    signed = newest_of(sign_offs(entries), place, run)
     # Every pin that an entry names, so that each approval can be read.
     named = dict.fromkeys(e.data["pins"] for e in signed.entries if "pins" in e.data)
     pins = {digest: harness.ledger.get_blob(digest) for digest in named}
-    obeyed = Pins.from_bytes(pins[_pins_of(signed)])
+    started = (e for e in signed.entries if e.kind is Kind.RUN_STARTED and e.run == signed.run)
+    obeyed = Pins.from_bytes(pins[next(started).data["pins"]])
     # The receipts up to the sign-off in question; each names the one before.
     receipts = made[: [m.run for m in made].index(signed.run) + 1]
     members = {
@@ -105,12 +105,10 @@ def write_bundle(
 
 
 def _pins_member(digest: str) -> str:
-    """The name of a pin in a bundle."""
     return f"pins/{digest}.json"
 
 
 def _receipt_member(run: str) -> str:
-    """The name of a receipt in a bundle."""
     return f"receipts/{run}.json"
 
 
@@ -130,27 +128,15 @@ def _decode_manifest(data: bytes) -> dict[str, FileState]:
     manifest: dict[str, FileState] = {}
     for path, kind, executable, size, sha256 in json.loads(data):
         state = FileState(FileKind(kind), executable, size, sha256)
-        if not (isinstance(path, str) and _is_plain(state)):
+        # The parts that the snapshot's digest does not cover are as they always are.
+        types = isinstance(path, str) and type(executable) is bool and type(size) is int
+        counted = state.kind in WITH_BYTES or size == 0
+        if not (types and counted and _SHA256.fullmatch(sha256)):
             raise ValueError(f"the manifest's line about {path!r} is none that signoff writes")
         manifest[path] = state
     if _encode_manifest(manifest) != data:
         raise ValueError("the manifest is not in canonical form")
     return manifest
-
-
-def _is_plain(state: FileState) -> bool:
-    """Whether the parts that the snapshot's digest does not cover are as they always are."""
-    types = type(state.executable) is bool and type(state.size) is int
-    counted = state.kind in WITH_BYTES or state.size == 0
-    return types and counted and _SHA256.fullmatch(state.sha256) is not None
-
-
-def _chosen(place: PlanLocation, found: Sequence[SignOff], run: str | None) -> SignOff:
-    wanted = [signed for signed in found if run is None or signed.run == run]
-    if not wanted:
-        which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
-        raise NoSuchRun(f"{which} was not signed off, so there is nothing to prove")
-    return wanted[-1]
 
 
 def _about(name: str, signed: SignOff) -> bytes:
@@ -162,12 +148,6 @@ def _about(name: str, signed: SignOff) -> bytes:
         "snapshot": signed.finished.data["snapshot"],
     }
     return canonical_json(about).encode("utf-8", "surrogatepass") + b"\n"
-
-
-def _pins_of(signed: SignOff) -> str:
-    started = (e for e in signed.entries if e.kind is Kind.RUN_STARTED and e.run == signed.run)
-    digest: str = next(started).data["pins"]
-    return digest
 
 
 def _content(
@@ -183,8 +163,7 @@ def _content(
     return members
 
 
-@dataclass(frozen=True)
-class BundleAudit:
+class BundleAudit(Struct, frozen=True):
     """What holds, each in its own words; `signer` is empty when nobody here knows the key."""
 
     path: Path
@@ -208,8 +187,7 @@ class BundleAudit:
         return Result.KEPT if self.signer else Result.UNKNOWN
 
 
-@dataclass(frozen=True)
-class _Bundle:
+class _Bundle(Struct, frozen=True):
     """The members of a bundle, read but not yet believed."""
 
     where: str
@@ -218,13 +196,11 @@ class _Bundle:
     entries: tuple[Entry, ...]
 
     def take(self, name: str) -> bytes:
-        """A member that must be there."""
         if name not in self.members:
             raise ProofInvalid(f"`{self.where}` lacks `{name}`")
         return self.members[name]
 
     def pins(self, digest: str) -> Pins:
-        """Pins by the digest that an entry names."""
         data = self.take(_pins_member(digest))
         if digest_bytes(data) != digest:
             raise ProofInvalid(f"`{self.where}`: the pins `{digest[:12]}` were changed")
@@ -243,8 +219,8 @@ def audit_bundle(
         _check_pins(bundle, signed[-1])
         public, signer = _signer(bundle, trusted)
         sealed = _check_receipts(bundle, signed, public)
-        files = _check_content(bundle, signed[-1])
-        _check_names(bundle, signed)
+        manifest = _check_content(bundle, signed[-1])
+        _check_names(bundle, signed, manifest or {})
     except ProofInvalid:
         raise
     except (SignoffError, *SENSELESS) as error:
@@ -265,7 +241,7 @@ def audit_bundle(
         signed_off_at=finished.at,
         snapshot=finished.data["snapshot"],
         receipts=len(signed),
-        content_files=files,
+        content_files=None if manifest is None else len(manifest),
         anchors=anchored,
         key_id=public.id,
         signer=signer,
@@ -283,16 +259,13 @@ def _read(data: bytes, where: str) -> _Bundle:
         raise ProofInvalid(
             f"`{where}` has the format `{about['format']}`", "upgrade signoff to read it"
         )
-    lines = members[LEDGER].removesuffix(b"\n").split(b"\n")
-    entries = tuple(_entry(line, number, where) for number, line in enumerate(lines, 1))
-    return _Bundle(where, members, about, entries)
-
-
-def _entry(line: bytes, number: int, where: str) -> Entry:
-    try:
-        return read_entry_line(line)
-    except SENSELESS as error:
-        raise ProofInvalid(f"`{where}`: line {number} of the ledger: {error}") from error
+    entries = []
+    for number, line in enumerate(members[LEDGER].removesuffix(b"\n").split(b"\n"), 1):
+        try:
+            entries.append(read_entry_line(line))
+        except SENSELESS as error:
+            raise ProofInvalid(f"`{where}`: line {number} of the ledger: {error}") from error
+    return _Bundle(where, members, about, tuple(entries))
 
 
 def _check_ledger(bundle: _Bundle) -> list[SignOff]:
@@ -304,11 +277,14 @@ def _check_ledger(bundle: _Bundle) -> list[SignOff]:
     if not signed or signed[-1].finished is not entries[-1]:
         raise ProofInvalid(f"`{bundle.where}`: the ledger does not end with a sign-off")
     if _about(about["name"], signed[-1]) != bundle.take(ABOUT):
-        raise ProofInvalid(f"`{bundle.where}`: `{ABOUT}` is not about its ledger")
+        raise ProofInvalid(f"`{bundle.where}`: `{ABOUT}` describes another ledger")
     return signed
 
 
 def _check_pins(bundle: _Bundle, newest: SignOff) -> None:
+    lists = [e.data["items"] for e in bundle.entries if e.kind is Kind.STEP_EXPANDED]
+    items = sum(len(found) for found in lists)
+    characters = sum(len(item) for found in lists for item in found)
     for entry in bundle.entries:
         if "pins" not in entry.data:
             continue
@@ -318,16 +294,11 @@ def _check_pins(bundle: _Bundle, newest: SignOff) -> None:
         obeyed = entry.kind is Kind.RUN_STARTED and entry.run == newest.run
         if obeyed and pins.plan_text.encode("utf-8", "surrogatepass") != bundle.take(PLAN):
             raise ProofInvalid(f"`{bundle.where}`: `{PLAN}` is not the plan that was run")
-        _refuse_unfolding(bundle, entry, pins)
-
-
-def _refuse_unfolding(bundle: _Bundle, started: Entry, pins: Pins) -> None:
-    lists = [e.data["items"] for e in bundle.entries if e.kind is Kind.STEP_EXPANDED]
-    items = sum(len(found) for found in lists)
-    characters = sum(len(item) for found in lists for item in found)
-    text = pins.plan_text
-    if items * len(text) + characters * text.count("{item}") > MOST_UNFOLDED:
-        raise ProofInvalid(f"`{bundle.where}`: the plan of entry {started.seq} has too many steps")
+        text = pins.plan_text
+        if items * len(text) + characters * text.count("{item}") > MOST_UNFOLDED:
+            raise ProofInvalid(
+                f"`{bundle.where}`: the plan of entry {entry.seq} has too many steps"
+            )
 
 
 def _signer(bundle: _Bundle, trusted: Sequence[tuple[PublicKey, str]]) -> tuple[PublicKey, str]:
@@ -358,7 +329,7 @@ def _check_receipts(bundle: _Bundle, found: Sequence[SignOff], public: PublicKey
     return checked
 
 
-def _check_content(bundle: _Bundle, newest: SignOff) -> int | None:
+def _check_content(bundle: _Bundle, newest: SignOff) -> Manifest | None:
     """Every file against the manifest, the manifest against the digest that was signed off."""
     if MANIFEST not in bundle.members:
         return None
@@ -371,16 +342,14 @@ def _check_content(bundle: _Bundle, newest: SignOff) -> int | None:
         data = bundle.take(_content_member(state.sha256))
         if (digest_bytes(data), len(data)) != (state.sha256, state.size):
             raise ProofInvalid(f"`{bundle.where}`: the content of `{path}` was changed")
-    return len(manifest)
+    return manifest
 
 
-def _check_names(bundle: _Bundle, signed: Sequence[SignOff]) -> None:
+def _check_names(bundle: _Bundle, signed: Sequence[SignOff], manifest: Manifest) -> None:
     """Nothing may lie in a bundle that no check was about."""
-    known = {ABOUT, KEY, LEDGER, PLAN, *(_receipt_member(s.run) for s in signed)}
+    known = {ABOUT, KEY, LEDGER, PLAN, MANIFEST, *(_receipt_member(s.run) for s in signed)}
     known |= {_pins_member(e.data["pins"]) for e in bundle.entries if "pins" in e.data}
-    if MANIFEST in bundle.members:
-        states = _decode_manifest(bundle.members[MANIFEST]).values()
-        known |= {MANIFEST, *(_content_member(s.sha256) for s in states if s.kind in WITH_BYTES)}
+    known |= {_content_member(s.sha256) for s in manifest.values() if s.kind in WITH_BYTES}
     extra = sorted(bundle.members.keys() - known)
     if extra:
         raise ProofInvalid(f"`{bundle.where}` holds `{extra[0]}`, which nothing in it names")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Draft, Kind
 from signoff.errors import Held, NoSuchRun, SignoffError
 from signoff.gate.actions import Finish, next_action
-from signoff.orchestrator.attempts import lost_attempts
-from signoff.storage.locks import hold
+from signoff.orchestrator.openrun import lost_attempts
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history, read_pins
@@ -24,8 +24,7 @@ from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, pl
 from signoff.usecases.person import find_worker, refuse_in_attempt
 
 
-@dataclass(frozen=True)
-class CancelReport:
+class CancelReport(Struct, frozen=True):
     """Which run was ended, and whether a live driver had to be stopped."""
 
     place: PlanLocation
@@ -36,19 +35,18 @@ class CancelReport:
 def cancel_run(harness: Harness, place: PlanLocation, note: str) -> CancelReport:
     """Void the driver's fence, record the end, then stop the driver if it lives here."""
     by = refuse_in_attempt(harness.environ, harness.home.path)
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     run = history.run_id
     if not history.running or run is None:
         raise NoSuchRun(
-            f"plan `{place.name}` has no run to cancel",
-            f"signoff status {shlex.quote(str(place.path))}",
+            f"plan `{place.name}` has no run to cancel", f"signoff status {place.quoted}"
         )
     record = harness.ledger.run_record(run)
     fence = harness.ledger.take_over(run, Holder.current(str(place.path)))
-    learn_secrets(harness, place.record.id)
+    learn_secrets(harness, place.id)
     data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
     data |= {"snapshot": None, "waived": []}
-    harness.ledger.append(place.record.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
+    harness.ledger.append(place.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
     show_run(harness, place)
     return CancelReport(place, run, _stop(harness, place, record.holder) if record else None)
 
@@ -73,8 +71,17 @@ def end_decided_run(harness: Harness, plan: str) -> Outcome | None:
 
     None when it goes on, or somebody drives it: then the answer is the next thing that they read.
     """
-    place = _where_begun(harness, plan)
-    if place is None:
+    run = read_history(harness.ledger, plan).run
+    records = [record for record in harness.ledger.plans() if record.id == plan]
+    if run is None or not records:
+        return None
+    try:
+        # Where it was begun; one whose workspace is gone is left to the next run.
+        workspace = Path(read_pins(harness.ledger, run).workspace)
+        place = find_plan(harness.cwd, records[0].path, workspace, harness.environ, even_gone=True)
+    except SignoffError:
+        return None
+    if place.id != plan:
         return None
     try:
         with driven(harness, place, find_worker(harness.environ)) as (_, holder):
@@ -83,22 +90,8 @@ def end_decided_run(harness: Harness, plan: str) -> Outcome | None:
         return None
 
 
-def _where_begun(harness: Harness, plan: str) -> PlanLocation | None:
-    """Where the run was begun; one whose workspace is gone is left to the next run."""
-    run = read_history(harness.ledger, plan).run
-    records = [record for record in harness.ledger.plans() if record.id == plan]
-    if run is None or not records:
-        return None
-    try:
-        workspace = Path(read_pins(harness.ledger, run).workspace)
-        place = find_plan(harness.cwd, records[0].path, workspace, harness.environ, even_gone=True)
-    except SignoffError:
-        return None
-    return place if place.record.id == plan else None
-
-
 def _end(harness: Harness, place: PlanLocation, holder: Holder) -> Outcome | None:
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     if not history.running or history.run is None:
         return None
     approved = approved_by(harness.ledger, place, history, history.run)
@@ -115,6 +108,6 @@ def _end(harness: Harness, place: PlanLocation, holder: Holder) -> Outcome | Non
     ]
     if action.outcome is Outcome.REVISED:
         drafts.append(Draft(Kind.PLAN_DRAFTED, {"run": state.run}, run=state.run))
-    harness.ledger.append(place.record.id, drafts, fence=fence)
+    harness.ledger.append(place.id, drafts, fence=fence)
     show_run(harness, place)
     return action.outcome

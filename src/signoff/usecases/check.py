@@ -1,42 +1,68 @@
-"""`check`: what CI and pre-commit ask of a vault as a whole; nothing is written, nothing is run."""
+"""`check` and `conflicts`: what CI asks of a whole vault, and the copies that clouds left there."""
 
 from __future__ import annotations
 
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.conflicts import conflict_copy_of, kept_loser_of
 from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import Overlaps
 from signoff.domain.names import folded, name_of_file, plan_file, shown_name
 from signoff.domain.plan import Plan
 from signoff.errors import NoVault, SignoffError
-from signoff.gate.overlap import Overlaps
-from signoff.storage.location import find_vault
+from signoff.storage.active import find_vault
 from signoff.storage.vault import Vault
-from signoff.usecases.conflicts import ConflictKind, find_conflicts
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
-from signoff.usecases.history import PlanHistory, pinned_plan, read_history, read_pins
+from signoff.usecases.history import pinned_plan, read_history, read_pins
 from signoff.usecases.ready import find_ready, needs_findings
 from signoff.usecases.verify import find
 
-# Where a file as a whole is meant.
 FIRST_LINE = 1
 
 
-@dataclass(frozen=True)
-class Remark:
-    """A finding and the file of the vault it is about."""
+class ConflictKind(StrEnum):
+    PLAN_COPY = "plan copy"
+    PROGRESS_COPY = "progress copy"
+    KEPT_TEXT = "kept text"  # lost a compare-and-swap; nobody's words are thrown away
 
+
+class Conflict(Struct, frozen=True):
+    path: Path
+    original: Path
+    kind: ConflictKind
+
+    @property
+    def next(self) -> str:
+        return shlex.join(["diff", str(self.original), str(self.path)])
+
+
+def find_conflicts(vault: Vault) -> tuple[Conflict, ...]:
+    """Every conflict copy and every text that was kept, by name."""
+    found = []
+    for name in sorted(vault.file_names()):
+        copied, kept = conflict_copy_of(name), kept_loser_of(name)
+        if copied is not None:
+            progress = copied.lower().startswith("progress")
+            kind = ConflictKind.PROGRESS_COPY if progress else ConflictKind.PLAN_COPY
+            found.append(Conflict(vault.path / name, vault.path / copied, kind))
+        elif kept is not None:
+            found.append(Conflict(vault.path / name, vault.path / kept, ConflictKind.KEPT_TEXT))
+    return tuple(found)
+
+
+class Remark(Struct, frozen=True):
     file: str
     finding: Finding
 
 
-@dataclass(frozen=True)
-class CheckReport:
-    """Everything there is to say about the vault."""
-
+class CheckReport(Struct, frozen=True):
     vault: Path
     plans: tuple[str, ...]
     remarks: tuple[Remark, ...]
@@ -81,7 +107,7 @@ def _names(vault: Vault) -> Iterator[Remark]:
         if name is not None:
             alike[folded(name)].append(file_name)
     for file_name in vault.odd_names():
-        said = "looks like a plan and is none"
+        said = "looks like a plan, but cannot be one"
         yield _remark(file_name, Severity.ERROR, "odd-name", said, _rename(vault, file_name))
     for files in alike.values():
         for other in files[1:]:
@@ -106,12 +132,20 @@ def _plan(
             yield Remark(plan_file(name), replace(finding, hint=hint))
         elif finding.severity is not Severity.NOTE:
             yield Remark(plan_file(name), finding)
-    history = read_history(harness.ledger, place.record.id)
-    pinned = _pinned(harness, history)
-    if pinned is None:
-        yield from _drift(name, history, parsed.plan)
+    history = read_history(harness.ledger, place.id)
+    if history.due is None:
+        ran = history.run.data["plan_digest"] if history.run is not None else None
+        # A sign-off does not un-happen, so this stops no commit; but what stands there is not done.
+        if history.signed_off and ran != parsed.plan.plan_digest:
+            yield _remark(
+                plan_file(name),
+                Severity.WARNING,
+                "edited-since-sign-off",
+                "the plan is not the one that was signed off",
+                f"signoff diff {_quoted(name)}, or signoff approve {_quoted(name)}",
+            )
         return
-    active[name] = pinned
+    pinned = active[name] = pinned_plan(read_pins(harness.ledger, history.due))
     if pinned.plan_digest != parsed.plan.plan_digest:
         state = "a run is executing" if history.running else "was approved"
         yield _error(
@@ -122,32 +156,8 @@ def _plan(
         )
 
 
-def _drift(name: str, history: PlanHistory, plan: Plan) -> Iterator[Remark]:
-    """A sign-off does not un-happen, so this stops no commit; but what stands there is not done."""
-    if not history.signed_off or history.run is None:
-        return
-    if history.run.data["plan_digest"] != plan.plan_digest:
-        yield _remark(
-            plan_file(name),
-            Severity.WARNING,
-            "edited-since-sign-off",
-            "the plan is not the one that was signed off",
-            f"signoff diff {_quoted(name)}, or signoff approve {_quoted(name)}",
-        )
-
-
 def _quoted(name: str) -> str:
     return shlex.quote(shown_name(name))
-
-
-def _pinned(harness: Harness, history: PlanHistory) -> Plan | None:
-    """The plan as pinned, while it is approved or running."""
-    if history.running and history.run is not None:
-        return pinned_plan(read_pins(harness.ledger, history.run))
-    approval = history.approval
-    if approval is None or (history.run is not None and history.run.seq > approval.seq):
-        return None
-    return pinned_plan(read_pins(harness.ledger, approval))
 
 
 def _overlaps(active: dict[str, Plan]) -> Iterator[Remark]:
@@ -161,7 +171,7 @@ def _overlaps(active: dict[str, Plan]) -> Iterator[Remark]:
                     name,
                     "overlap",
                     f"`{overlap.mine}` and `{overlap.theirs}` of `{plan_file(overlap.other)}` "
-                    f"both cover `{overlap.path}`, and both plans are active",
+                    "may cover the same files, and both plans are active",
                     "narrow `touches`, or finish one before the other is approved",
                 )
         if not active[name].touches:

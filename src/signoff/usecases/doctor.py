@@ -5,165 +5,171 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
-from signoff.agents.command import troubles_of
+from msgspec import Struct
+
+from signoff.agents.command import try_role
+from signoff.agents.presets import with_presets
+from signoff.agents.troubles import budget_trouble, hosts_trouble, troubles_of
 from signoff.domain.clients import CLIENTS
 from signoff.domain.names import plan_file, shown_name
+from signoff.domain.plan import Budget
+from signoff.domain.session import shown_list
 from signoff.domain.verdict import Isolation
-from signoff.errors import ActivePlanError, SignoffError
+from signoff.errors import ActivePlanError, SignoffError, how_to_install
 from signoff.places import resolve_home
 from signoff.process.environment import STANDARD_PATH, safe_search_path
 from signoff.process.sandboxes import best_isolation, probe_sandboxes
 from signoff.process.shell import find_tool
 from signoff.process.tree import full_control
 from signoff.settings.loading import Settings, load_settings
-from signoff.storage.active import read_binding
-from signoff.storage.database import open_database
-from signoff.storage.home import Home
+from signoff.storage.active import VaultPlace, find_vault, read_binding
+from signoff.storage.home import Home, open_database, shown_size
 from signoff.storage.ledger import Ledger
-from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.vault import Vault
-from signoff.usecases.clients.files import Scope
-from signoff.usecases.conflicts import find_conflicts
-from signoff.usecases.install import hooks_file
-from signoff.usecases.openwork import opened_places, unopened, wanted_isolation
+from signoff.usecases.check import find_conflicts
+from signoff.usecases.clients.files import ClientConfig, Scope
+from signoff.usecases.install import SERVER_NEEDS, TRUST, hook_doubts, hooks_file, trust_problem
+from signoff.usecases.openwork import opened_places, unopened
 from signoff.usecases.person import ADVICE, in_words, open_sockets
-from signoff.verification.enclosure import Enclosure
+from signoff.verification.enclosure import Enclosure, wanted_isolation
+from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
-from signoff.workspace.repository import Repository, find_repository
 from signoff.workspace.worktrees import Worktree, WorktreeState, list_worktrees
 
 MOST_NAMED = 10
+MOST_COUNTED = 200_000  # files of the home folder
+_COMPLETION_FILES = {
+    "bash": (".bashrc", ".bash_profile", ".profile"),
+    "zsh": (".zshrc",),
+    "fish": (".config/fish/config.fish",),
+}
+_SANDBOX_HINTS = {
+    Isolation.BUBBLEWRAP: "install bubblewrap, and allow user namespaces",
+    Isolation.NAMESPACES: "allow user namespaces, or install bubblewrap",
+    Isolation.LANDLOCK: "use Linux 5.13 or newer with Landlock switched on",
+}
+_LOADING = {"bash": 'eval "$({})"', "zsh": 'eval "$({})"', "fish": "{} | source"}
 
 
 class Health(StrEnum):
-    """How one thing is."""
-
     OK = "ok"
     WARN = "warn"  # works, with less than there could be
     FAIL = "fail"  # signoff cannot work like this
 
 
-@dataclass(frozen=True)
-class HealthCheck:
-    """One thing that was looked at, and what to do about it."""
-
+class HealthCheck(Struct, frozen=True):
     name: str
     health: Health
     detail: str
     next: str = ""
 
 
-@dataclass(frozen=True)
-class DoctorReport:
-    """Everything that was looked at."""
-
+class DoctorReport(Struct, frozen=True):
     checks: tuple[HealthCheck, ...]
 
     @property
     def healthy(self) -> bool:
-        """Whether signoff can work here."""
         return all(check.health is not Health.FAIL for check in self.checks)
+
+
+def _ok(name: str, detail: str) -> HealthCheck:
+    return HealthCheck(name, Health.OK, detail)
+
+
+def _warn(name: str, detail: str, hint: str = "") -> HealthCheck:
+    return HealthCheck(name, Health.WARN, detail, hint)
+
+
+def _fail(name: str, error: SignoffError) -> HealthCheck:
+    return HealthCheck(name, Health.FAIL, error.message, error.hint)
 
 
 def examine(environ: Mapping[str, str], cwd: Path) -> DoctorReport:
     """Look at everything; one thing that is broken hides no other."""
+    repository = find_repository(cwd)
+    top = repository.top if repository else cwd
     checks = (
         *_machine(),
-        *_sandboxes(),
-        *_configuration(environ, cwd),
+        *_configuration(environ, top),
         *_plans(environ, cwd),
-        _hooks(environ, cwd),
+        *_hooks(environ, top),
+        _server(),
+        *_completion(environ),
     )
     return DoctorReport(checks)
 
 
 def _machine() -> Iterator[HealthCheck]:
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield HealthCheck("python", Health.OK, version)
+    yield _ok("python", ".".join(map(str, sys.version_info[:3])))
     for tool, needed in (("bash", Health.FAIL), ("git", Health.WARN)):
         path = find_tool(tool, STANDARD_PATH)
-        if path is None:
-            yield HealthCheck(tool, needed, "not found", f"install {tool} with the package manager")
-        else:
-            yield HealthCheck(tool, Health.OK, str(path))
+        missing = HealthCheck(tool, needed, "not found", f"install {tool} with the package manager")
+        yield missing if path is None else _ok(tool, str(path))
     if full_control():
-        yield HealthCheck("processes", Health.OK, "everything an attempt starts can be ended")
+        yield _ok("processes", "everything an attempt starts can be ended")
     else:
         detail = "a process that detaches itself may outlive its attempt"
-        yield HealthCheck("processes", Health.WARN, detail, "use Linux for the full promise")
-
-
-def _sandboxes() -> Iterator[HealthCheck]:
-    hints = {
-        Isolation.BUBBLEWRAP: "install bubblewrap, and allow user namespaces",
-        Isolation.NAMESPACES: "allow user namespaces, or install bubblewrap",
-        Isolation.LANDLOCK: "use Linux 5.13 or newer with Landlock switched on",
-    }
+        yield _warn("processes", detail, "run signoff on Linux, where every process can be ended")
     for support in probe_sandboxes():
-        name = f"sandbox {support.isolation}"
-        if support.available:
-            yield HealthCheck(name, Health.OK, support.detail)
-        else:
-            yield HealthCheck(name, Health.WARN, support.detail, hints[support.isolation])
+        name, detail = f"sandbox {support.isolation}", support.detail
+        hint = _SANDBOX_HINTS[support.isolation]
+        yield _ok(name, detail) if support.available else _warn(name, detail, hint)
 
 
-def _configuration(environ: Mapping[str, str], cwd: Path) -> Iterator[HealthCheck]:
-    repository = find_repository(cwd)
+def _configuration(environ: Mapping[str, str], top: Path) -> Iterator[HealthCheck]:
     try:
-        settings = load_settings(repository.top if repository else cwd, environ)
+        settings = with_presets(load_settings(top, environ))
     except SignoffError as error:
-        yield HealthCheck("configuration", Health.FAIL, error.message, error.hint)
+        yield _fail("configuration", error)
         settings = Settings()
     else:
-        yield HealthCheck(
-            "configuration", Health.OK, f"roles: {', '.join(settings.roles) or 'none'}"
-        )
-        yield _isolation(settings)
-        yield from _sockets(settings, environ)
-        yield from _opened(settings, environ, repository.top if repository else cwd)
-        yield from _roles(settings, environ, repository.top if repository else cwd)
-    yield from _home(environ, settings)
+        yield _ok("configuration", f"roles: {', '.join(settings.roles) or 'none'}")
+        yield from _sandbox(settings, environ, top)
+        yield from _roles(settings, environ, top)
+    try:
+        home = Home(resolve_home(environ))
+        size, quota = home.size(MOST_COUNTED), settings.quota
+        said = f"{home.path}, takes {size}"
+        if quota is None or size.taken <= quota:
+            yield _ok("home", said)
+        else:
+            yield _warn("home", f"{said}, and the quota is {shown_size(quota)}", "signoff gc")
+        plans = len(Ledger(open_database(settings.database_url or home.database_url)).plans())
+        kind = "PostgreSQL" if settings.database_url else "embedded SQLite"
+        yield _ok("database", f"{kind}, plans known: {plans}")
+    except SignoffError as error:
+        yield _fail("home and database", error)
 
 
-def _isolation(settings: Settings) -> HealthCheck:
-    chosen = best_isolation(wanted_isolation(settings))
-    working = {s.isolation for s in probe_sandboxes() if s.available} | {Isolation.NONE}
-    if chosen not in working:
-        hint = "change `isolation` under [sandbox] in your own configuration, or install it"
-        return HealthCheck(
-            "isolation", Health.FAIL, f"`{chosen}` is chosen and does not work here", hint
-        )
-    if chosen is Isolation.NONE:
-        required = settings.policy.require_sandbox
-        detail = "none: contracts and agents run without a sandbox"
-        return HealthCheck("isolation", Health.FAIL if required else Health.WARN, detail)
-    return HealthCheck("isolation", Health.OK, str(chosen))
-
-
-def _sockets(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Programs of the user that an agent could have act for it."""
-    found = open_sockets(settings, environ)
-    if found:
-        health = Health.FAIL if settings.policy.require_sandbox else Health.WARN
-        yield HealthCheck("sockets", health, in_words(found), ADVICE)
-
-
-def _opened(
+def _sandbox(
     settings: Settings, environ: Mapping[str, str], workspace: Path
 ) -> Iterator[HealthCheck]:
-    """What the user opened to agents and contracts, and is not there."""
-    isolation = best_isolation(wanted_isolation(settings))
-    user = Path(environ.get("HOME", "/"))
-    readable, writable = opened_places(settings, user, workspace)
+    """What confines agents and contracts, and what it leaves open or cannot show."""
+    chosen = best_isolation(wanted_isolation(settings))
+    working = {s.isolation for s in probe_sandboxes() if s.available} | {Isolation.NONE}
+    less = Health.FAIL if settings.policy.require_sandbox else Health.WARN
+    if chosen not in working:
+        hint = "change `isolation` under [sandbox] in your own configuration, or install it"
+        detail = f"`{chosen}` is chosen and does not work here"
+        yield HealthCheck("isolation", Health.FAIL, detail, hint)
+    elif chosen is Isolation.NONE:
+        hint = 'install bubblewrap; isolation = "auto" under [sandbox] in your own configuration'
+        detail = "none: contracts and agents run without a sandbox"
+        yield HealthCheck("isolation", less, detail, hint)
+    else:
+        yield _ok("isolation", str(chosen))
+    if sockets := open_sockets(settings, environ):
+        yield HealthCheck("sockets", less, in_words(sockets), ADVICE)
+    readable, writable = opened_places(settings, Path(environ.get("HOME", "/")), workspace)
     agents = settings.sandbox.agents
-    enclosure = Enclosure(isolation, readable=readable, writable=writable, agents=agents)
-    missing = unopened(enclosure, workspace)
-    if missing is not None:
-        yield HealthCheck("sandbox places", Health.WARN, missing.said, missing.advice)
+    enclosure = Enclosure(chosen, readable=readable, writable=writable, agents=agents)
+    if missing := unopened(enclosure, workspace):
+        yield _warn("sandbox places", missing.said, missing.advice)
 
 
 def _roles(
@@ -173,36 +179,70 @@ def _roles(
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
-        troubles = tuple(troubles_of(role, path, workspace, environ))
+        troubles = [*troubles_of(role, path, workspace, environ), *hosts_trouble(role, settings)]
+        broken, version = (None, "") if troubles else try_role(role, environ, path, workspace)
+        troubles += [broken] if broken else []
         for trouble in troubles:
-            yield HealthCheck(name, Health.WARN, trouble.message, trouble.hint)
+            said = trouble.message.removeprefix(f"role `{role.name}`: ")  # the line begins with it
+            yield _warn(name, said, trouble.hint)
         if not troubles:
-            yield HealthCheck(name, Health.OK, shlex.split(role.command)[0])
+            yield _ok(name, f"{shlex.split(role.command)[0]} {version}".strip())
+        # Whether what the role uses can be read, so that a budget can end it.
+        untold = budget_trouble(role, Budget(tokens=1, usd=1.0), settings.prices)
+        name = f"budget of {name}"
+        read = _ok(name, "tokens and dollars are read")
+        yield read if untold is None else _warn(name, untold.message, untold.hint)
 
 
-def _home(environ: Mapping[str, str], settings: Settings) -> Iterator[HealthCheck]:
-    try:
-        home = Home(resolve_home(environ))
-        yield HealthCheck("home", Health.OK, str(home.path))
-        ledger = Ledger(open_database(settings.database_url or home.database_url))
-        plans = len(ledger.plans())
-        kind = "PostgreSQL" if settings.database_url else "embedded SQLite"
-        yield HealthCheck("database", Health.OK, f"{kind}, plans known: {plans}")
-    except SignoffError as error:
-        yield HealthCheck("home and database", Health.FAIL, error.message, error.hint)
+def _hooks(environ: Mapping[str, str], top: Path) -> Iterator[HealthCheck]:
+    """Of every client that is here: are our hooks installed, as we write them, and trusted?"""
+    found = False
+    for client in CLIENTS.values():
+        configs = [ClientConfig(client, scope, top, environ) for scope in Scope]
+        places = [(c, path) for c in configs if (path := hooks_file(c)) is not None]
+        name = f"hooks {client.name}"
+        for config, path in places:
+            found = True
+            doubts = hook_doubts(config)
+            problem = trust_problem(config, path)
+            said = f"{config.scope.value}: `{path}`"
+            if doubts:
+                hint = f"correct that, or signoff uninstall {client.name} --{config.scope.value}"
+                yield _warn(name, "; ".join(doubts), hint)
+            elif problem:
+                said += f"; {client.title} skips them: {problem}"
+                yield _warn(name, said, TRUST[client.name])
+            else:
+                yield _ok(name, said)
+        if not places and find_tool(client.name, environ.get("PATH", "")) is not None:
+            found = True
+            detail = f"{client.title} is installed, and signoff's hooks are not in it"
+            yield _warn(name, detail, f"signoff install {client.name}")
+    if not found:
+        yield _ok("hooks", "none installed")
 
 
-def _hooks(environ: Mapping[str, str], cwd: Path) -> HealthCheck:
-    """In which clients signoff is installed, for this project or for the user."""
-    repository = find_repository(cwd)
-    top = repository.top if repository else cwd
-    found = [
-        f"{client.name} ({scope.value})"
-        for client in CLIENTS.values()
-        for scope in Scope
-        if hooks_file(client, scope, top, environ)
-    ]
-    return HealthCheck("hooks", Health.OK, ", ".join(found) or "none installed")
+def _server() -> HealthCheck:
+    if find_spec(SERVER_NEEDS) is not None:
+        return _ok("mcp", "`signoff mcp` can start")
+    detail = f"`{SERVER_NEEDS}` is not installed, so `signoff mcp` cannot start"
+    return _warn("mcp", detail, how_to_install(SERVER_NEEDS))
+
+
+def _completion(environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Whether the person's shell completes commands, by the files that it reads."""
+    shell = Path(environ.get("SHELL", "")).name
+    home = Path(environ.get("HOME", "/"))
+    for name in _COMPLETION_FILES.get(shell, ()):
+        with suppress(OSError):
+            if "signoff completion" in (home / name).read_text(errors="replace"):
+                yield _ok("completion", f"`{home / name}`")
+                return
+    if shell in _COMPLETION_FILES:
+        line = f"signoff completion {shell}"
+        first = _COMPLETION_FILES[shell][0]
+        hint = f"echo {shlex.quote(_LOADING[shell].format(line))} >> ~/{first}"
+        yield _warn("completion", f"not set up for {shell}", hint)
 
 
 def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[HealthCheck]:
@@ -211,23 +251,28 @@ def _plans(environ: Mapping[str, str], cwd: Path) -> Iterator[HealthCheck]:
         place = find_vault(cwd, environ)
         if place.repository is None and not place.folder.exists():
             detail = f"none yet: `{cwd}` is in no repository and has no vault"
-            yield HealthCheck(
-                "vault", Health.WARN, detail, "signoff init, in the folder of your work"
-            )
+            yield _warn("vault", detail, "signoff init, in the folder of your work")
             return
         yield from _vault(place)
     except SignoffError as error:
-        yield HealthCheck("vault", Health.FAIL, error.message, error.hint)
+        yield _fail("vault", error)
         return
+    worktrees: tuple[Worktree, ...] = ()
     try:
-        worktrees = _worktrees(place, environ)
+        if place.repository is not None:
+            with Git.open(Repository(place.worktree, place.repository), environ) as git:
+                worktrees = list_worktrees(git)
     except SignoffError as error:
-        yield HealthCheck("worktrees", Health.WARN, error.message, error.hint)
-        worktrees = ()
-    here = {place.worktree, *(w.path for w in worktrees if w.state is WorktreeState.PRESENT)}
-    for folder in sorted(here):
-        yield from _marker(folder, environ)
-    yield from _lost(worktrees)
+        yield _warn("worktrees", error.message, error.hint)
+    lost = [w for w in worktrees if w.state is not WorktreeState.PRESENT]
+    for folder in sorted({place.worktree, *(w.path for w in worktrees if w not in lost)}):
+        yield _binding(folder, environ)
+    for worktree in lost:
+        gone = worktree.state is WorktreeState.MISSING
+        said = "its folder is gone" if gone else "the folder there is not this worktree any more"
+        yield _warn(f"worktree `{worktree.path}`", said, "signoff worktree prune")
+    if worktrees and not lost:
+        yield _ok("worktrees", f"{len(worktrees)}, all there")
 
 
 def _vault(place: VaultPlace) -> Iterator[HealthCheck]:
@@ -240,56 +285,24 @@ def _vault(place: VaultPlace) -> Iterator[HealthCheck]:
         said = f"{len(names)} plans, {named} of them named"
         if len(names) == 1:
             said = "one plan with a name" if named else "one plan without a name"
-        detail = f"`{vault.path}`: {said}: {_some([plan_file(name) for name in names])}"
-        yield HealthCheck("vault", Health.OK, detail)
+        detail = f"`{vault.path}`: {said}: {shown_list(map(plan_file, names), MOST_NAMED)}"
+        yield _ok("vault", detail)
     odd = vault.odd_names()
     if odd:
-        shown = _some([f"`{name}`" for name in odd])
-        detail = f"{shown} in `{vault.path}`: looks like a plan and is none"
-        yield HealthCheck("names", Health.WARN, detail, "signoff check")
-    conflicts = find_conflicts(vault)
-    if not conflicts:
-        yield HealthCheck("conflicts", Health.OK, "no conflict copies")
-        return
-    shown = _some([f"`{conflict.path.name}`" for conflict in conflicts])
-    yield HealthCheck("conflicts", Health.WARN, shown, "signoff conflicts")
+        detail = (
+            f"{shown_list(odd, MOST_NAMED)} in `{vault.path}`: looks like a plan, but cannot be one"
+        )
+        yield _warn("names", detail, "signoff check")
+    conflicts = shown_list((found.path.name for found in find_conflicts(vault)), MOST_NAMED)
+    none = _ok("conflicts", "no conflict copies")
+    yield _warn("conflicts", conflicts, "signoff conflicts") if conflicts else none
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
-
-
-def _worktrees(place: VaultPlace, environ: Mapping[str, str]) -> tuple[Worktree, ...]:
-    if place.repository is None:
-        return ()
-    with Git.open(Repository(place.worktree, place.repository), environ) as git:
-        return list_worktrees(git)
-
-
-def _marker(worktree: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def _binding(worktree: Path, environ: Mapping[str, str]) -> HealthCheck:
     name = f"binding of `{worktree}`"
     try:
         bound = read_binding(find_vault(worktree, environ), environ)
-    except ActivePlanError as error:
-        yield HealthCheck(name, Health.WARN, f"DANGLING: {error.message}", error.hint)
     except SignoffError as error:
-        yield HealthCheck(name, Health.WARN, error.message, error.hint)
-    else:
-        yield HealthCheck(
-            name, Health.OK, "none" if bound is None else f"plan `{shown_name(bound)}`"
-        )
-
-
-def _lost(worktrees: tuple[Worktree, ...]) -> Iterator[HealthCheck]:
-    lost = [w for w in worktrees if w.state is not WorktreeState.PRESENT]
-    for worktree in lost:
-        said = (
-            "its folder is gone"
-            if worktree.state is WorktreeState.MISSING
-            else "the folder there is not this worktree any more"
-        )
-        name = f"worktree `{worktree.path}`"
-        yield HealthCheck(name, Health.WARN, said, "signoff worktree prune")
-    if worktrees and not lost:
-        yield HealthCheck("worktrees", Health.OK, f"{len(worktrees)}, all there")
+        dangling = "DANGLING: " if isinstance(error, ActivePlanError) else ""
+        return _warn(name, f"{dangling}{error.message}", error.hint)
+    return _ok(name, "none" if bound is None else f"plan `{shown_name(bound)}`")

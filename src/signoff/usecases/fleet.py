@@ -11,27 +11,26 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
+
+from msgspec import Struct, field
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.names import shown_name
-from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
+from signoff.domain.verdict import Ending
 from signoff.errors import Exit, Interrupted, SignoffError
-from signoff.gate.ready import PlanStanding, PlanState
+from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
 from signoff.process.command import Command, StreamName
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.usecases.harness import Harness, find_plan
-from signoff.usecases.merge import merge_plan
-from signoff.usecases.mergeorder import order_in
-from signoff.usecases.next import give_back, hand_out
+from signoff.usecases.harness import Harness, find_plan, require_targets
+from signoff.usecases.merge import merge_plan, order_in
 from signoff.usecases.person import WORKER_VARIABLE, find_worker
+from signoff.usecases.queue import give_back, hand_out
 from signoff.usecases.ready import PlanFacts, find_ready, take_census
 from signoff.usecases.worktree import add
 
@@ -50,29 +49,21 @@ class PlanEnd(StrEnum):
     ELSEWHERE = "running elsewhere"
 
 
-@dataclass(frozen=True)
-class FleetOptions:
-    """What the person asked for."""
-
+class FleetOptions(Struct, frozen=True):
     jobs: int
     yes: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
+    agent: tuple[str | None, str | None] = (None, None)  # who plays every role, by which model
 
 
-@dataclass(frozen=True)
-class PlanResult:
-    """One plan at the end, and why it is not further."""
-
+class PlanResult(Struct, frozen=True):
     name: str
     ended: PlanEnd
     why: str = ""
 
 
-@dataclass(frozen=True)
-class FleetReport:
-    """Every plan of the vault."""
-
+class FleetReport(Struct, frozen=True):
     plans: tuple[PlanResult, ...]
     merged: tuple[str, ...]
 
@@ -91,16 +82,19 @@ def drive_all(
     harness: Harness, options: FleetOptions, tell: Callable[[str, str], None]
 ) -> FleetReport:
     """Drive until nothing is left that could be started; `tell` gets a plan and a line."""
+    found = take_census(harness).plans
+    targets = {p.name: {s.target for s in p.plan.steps if s.target} for p in found if p.plan}
+    require_targets(options.roles, {role for of in targets.values() for role in of}, "any plan")
     with ThreadPoolExecutor(options.jobs) as threads:
-        return _Fleet(harness, options, tell, threads).drive()
+        return _Fleet(harness, options, tell, threads, targets).drive()
 
 
-@dataclass
-class _Fleet:
+class _Fleet(Struct):
     harness: Harness
     options: FleetOptions
     tell: Callable[[str, str], None]
     threads: ThreadPoolExecutor
+    targets: Mapping[str, Collection[str]]  # plan → the roles that its steps go to
     running: dict[Future[int], str] = field(default_factory=dict)
     begun: dict[str, threading.Event] = field(default_factory=dict)  # plan → its run has begun
     tried: dict[str, str] = field(default_factory=dict)  # plan → why it is not done
@@ -113,8 +107,15 @@ class _Fleet:
             while len(self.running) < self.options.jobs and self._start_one():
                 pass
             if not self.running:
-                return self._report()
-            self._wait()
+                results = tuple(self._result(*found) for found in find_ready(self.harness).plans)
+                return FleetReport(results, tuple(self.merged))
+            ended, _ = wait(self.running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
+            for future in ended:
+                name, code = self.running.pop(future), future.result()
+                if code != Exit.YES:
+                    said = f"`signoff run {shown_name(name)}` ended with exit code {code}"
+                    self.tried[name] = said
+                self.tell(name, self.tried[name] or "done")
         for future in self.running:
             future.result()
         raise Interrupted("interrupted; every run is safe and goes on with the same command")
@@ -134,7 +135,12 @@ class _Fleet:
 
     def _merge(self, name: str) -> None:
         place = find_plan(self.harness.cwd, shown_name(name), environ=self.harness.environ)
-        if _was_refused(take_census(self.harness).by_name[name]):
+        entries = take_census(self.harness).by_name[name].history.entries
+        opened = [e.data for e in entries if e.kind is Kind.ESCALATION_OPENED]
+        asked = {data["id"] for data in opened if data["cause"] == Cause.MERGE}
+        answers = [e.data for e in entries if e.kind is Kind.ESCALATION_ANSWERED]
+        choices = [data["choice"] for data in answers if data["id"] in asked]
+        if choices[-1:] == [Choice.ABORT]:
             self.unmergeable[name] = "a person decided not to merge it"
             return
         try:
@@ -172,62 +178,45 @@ class _Fleet:
             self.tell(name, error.message)
             return True
         self.begun[name] = threading.Event()
-        self.running[self.threads.submit(self._drive_one, name, worker.name)] = name
+        self.running[self.threads.submit(self._run_driver, name, worker.name)] = name
         return True
-
-    def _drive_one(self, name: str, worker: str) -> int:
-        try:
-            return self._run_driver(name, worker)
-        finally:
-            self.begun[name].set()
-
-    def _tell_of(self, name: str, line: str) -> None:
-        if line.startswith((Kind.RUN_STARTED, Kind.RUN_RESUMED)):
-            self.begun[name].set()
-        self.tell(name, line)
 
     def _run_driver(self, name: str, worker: str) -> int:
         """One driver process; whatever it started ends with it."""
-        lines = {stream: _Lines(partial(self._tell_of, name)) for stream in StreamName}
+
+        def tell(line: str) -> None:
+            if line.startswith((Kind.RUN_STARTED, Kind.RUN_RESUMED)):
+                self.begun[name].set()
+            self.tell(name, line)
+
+        lines = {stream: _Lines(tell) for stream in StreamName}
         words = [sys.executable, "-m", "signoff", "run", name]
         words += ["--yes"] if self.options.yes else []
-        words += [f"--role={role}={command}" for role, command in self.options.roles.items()]
+        named = zip(("--agent", "--model"), self.options.agent, strict=True)
+        words += [f"{option}={chosen}" for option, chosen in named if chosen is not None]
+        roles, own = self.options.roles, self.targets.get(name, self.options.roles)
+        words += [f"--role={role}={roles[role]}" for role in roles if role in own]
         command = Command(
             tuple(words),
             self.harness.cwd,
             {**self.harness.environ, WORKER_VARIABLE: worker},
             Limits(wall_s=_NO_END_S),
         )
-        seen = run(
-            command,
-            cancelled=self.options.cancelled,
-            on_output=lambda stream, chunk: lines[stream].feed(chunk),
-        )
-        for rest in lines.values():
-            rest.end()
+        try:
+            seen = run(
+                command,
+                cancelled=self.options.cancelled,
+                on_output=lambda stream, chunk: lines[stream].feed(chunk),
+            )
+            for rest in lines.values():
+                rest.end()
+        finally:
+            self.begun[name].set()
         if seen.ending is not Ending.EXITED or seen.exit_code is None:
             return int(Exit.CANNOT_JUDGE)
         return seen.exit_code
 
-    def _wait(self) -> None:
-        ended, _ = wait(self.running, timeout=_LOOK_EVERY_S, return_when=FIRST_COMPLETED)
-        for future in ended:
-            name = self.running.pop(future)
-            code = future.result()
-            if code != Exit.YES:
-                self.tried[name] = f"`signoff run {shown_name(name)}` ended with exit code {code}"
-            self.tell(name, "done" if code == Exit.YES else self.tried[name])
-
-    def _report(self) -> FleetReport:
-        ready = find_ready(self.harness)
-        found = []
-        for plan, answer in ready.plans:
-            reasons = [str(reason) for reason in answer.reasons]
-            reasons += [f"kept back by {shown_name(other)}" for other in answer.kept_back_by]
-            found.append(self._result(plan, answer.state, "; ".join(reasons)))
-        return FleetReport(tuple(found), tuple(self.merged))
-
-    def _result(self, plan: PlanFacts, state: PlanState, why: str) -> PlanResult:
+    def _result(self, plan: PlanFacts, answer: PlanReadiness) -> PlanResult:
         name, standing = plan.name, plan.standing
         if standing is PlanStanding.SIGNED_OFF:
             return PlanResult(name, PlanEnd.DONE)
@@ -239,29 +228,17 @@ class _Fleet:
             return PlanResult(name, PlanEnd.FAILED, self.tried.get(name, ""))
         if standing is PlanStanding.IN_PROGRESS:
             return PlanResult(name, PlanEnd.ELSEWHERE, plan.holder)
-        if state is PlanState.READY and standing is PlanStanding.NOT_APPROVED:
+        if answer.state is PlanState.READY and standing is PlanStanding.NOT_APPROVED:
             said = f"signoff approve {shown_name(name)}"
             return PlanResult(
                 name, PlanEnd.WAITING, self.tried.get(name) or f"not approved: {said}"
             )
         if standing is PlanStanding.WAITING_FOR_PERSON:
             return PlanResult(name, PlanEnd.WAITING, "signoff inbox")
-        return PlanResult(name, PlanEnd.HELD_UP, why or self.tried.get(name, "") or plan.problem)
-
-
-def _was_refused(plan: PlanFacts) -> bool:
-    """Whether a person answered the question about merging this run with no."""
-    asked = {
-        e.data["id"]
-        for e in plan.history.entries
-        if e.kind is Kind.ESCALATION_OPENED and e.data["cause"] == Cause.MERGE
-    }
-    answers = [
-        e.data["choice"]
-        for e in plan.history.entries
-        if e.kind is Kind.ESCALATION_ANSWERED and e.data["id"] in asked
-    ]
-    return bool(answers) and answers[-1] == Choice.ABORT
+        reasons = [str(reason) for reason in answer.reasons]
+        reasons += [f"kept back by {shown_name(other)}" for other in answer.kept_back_by]
+        why = "; ".join(reasons) or self.tried.get(name, "") or plan.problem
+        return PlanResult(name, PlanEnd.HELD_UP, why)
 
 
 class _Lines:

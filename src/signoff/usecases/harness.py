@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.names import name_of_file, shown_name
 from signoff.domain.redaction import Redactor, secret_variables
@@ -17,29 +18,28 @@ from signoff.errors import (
     SignoffError,
     UsageError,
     WorkspaceMissing,
+    nearest,
 )
 from signoff.places import DATABASE_VARIABLE
-from signoff.planfile.decode import decode
-from signoff.planfile.digest import plan_digest
+from signoff.planfile.blocks import decode
+from signoff.planfile.outline import plan_digest
 from signoff.planfile.parse import Parsed, parse
 from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
-from signoff.storage.active import resolve_active_plan
+from signoff.storage.active import VAULT_FOLDER, VaultPlace, find_vault, resolve_active_plan
 from signoff.storage.files import read_plan_file
 from signoff.storage.glance import open_glance
 from signoff.storage.home import Home
 from signoff.storage.identity import own_vault, plan_identity
 from signoff.storage.ledger import Ledger
-from signoff.storage.location import VAULT_FOLDER, VaultPlace, find_vault
 from signoff.storage.records import PlanRecord
 from signoff.storage.vault import Vault
 from signoff.workspace.checkout import is_git_directory
-from signoff.workspace.repository import find_repository
+from signoff.workspace.folders import find_repository
 
 MOST_FILES = 200_000
 
 
-@dataclass(frozen=True)
-class Harness:
+class Harness(Struct, frozen=True):
     """What every use case gets."""
 
     environ: Mapping[str, str]
@@ -49,12 +49,10 @@ class Harness:
     settings: Settings
 
     def config_text(self, workspace: Path) -> str:
-        """The repository's configuration as it is now."""
         return read_config_text(workspace / REPOSITORY_FILE)
 
 
-@dataclass(frozen=True)
-class PlanLocation:
+class PlanLocation(Struct, frozen=True):
     """A plan found: its file, its identity, and the workspace it is about."""
 
     path: Path
@@ -65,9 +63,22 @@ class PlanLocation:
     gone: bool = False  # the file is not there, the text that was approved is pinned
 
     @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
     def name(self) -> str:
-        """How people call it."""
         return self.record.name or self.path.stem
+
+    @property
+    def name_in_vault(self) -> str | None:
+        """The name by which other plans may need it; None of a file that lies elsewhere."""
+        return name_of_file(self.path.name) if self.path.parent == self.vault.path else None
+
+    @property
+    def quoted(self) -> str:
+        """Its path as one word of a command to be pasted."""
+        return shlex.quote(str(self.path))
 
     def apart(self) -> frozenset[str]:
         """Paths of the workspace that are no work content: the vault and the plan file."""
@@ -83,11 +94,9 @@ class PlanLocation:
     @property
     def putting_back(self) -> str:
         """What writes the approved text where the file was."""
-        path = shlex.quote(str(self.path))
-        return f"signoff show {path} --approved > {path}"
+        return f"signoff show {self.quoted} --approved > {self.quoted}"
 
     def read(self) -> str:
-        """The plan's text as it is now."""
         if self.gone and not self.path.exists():
             raise PlanNotFound(
                 f"the plan file `{self.path}` is gone",
@@ -100,7 +109,6 @@ class PlanLocation:
         return plan_digest(self.read())
 
     def parse(self) -> Parsed:
-        """The plan as it is now."""
         return parse(self.read())
 
 
@@ -136,18 +144,24 @@ def find_plan(
     environ: Mapping[str, str] | None = None,
     *,
     even_gone: bool = False,
+    staged: bool = False,
 ) -> PlanLocation:
     """PLAN is a path, a name, or nothing (the plan this worktree is bound to, or the unnamed).
 
-    With `even_gone`, an approved plan is found although its file is not there any more.
+    With `even_gone`, an approved plan is found although its file is not there any more; with
+    `staged`, the name of one that waits to be activated is enough.
     """
     environ = os.environ if environ is None else environ
     place = find_vault(cwd, environ)
-    path = _plan_path(cwd, named, place, environ, even_gone=even_gone)
+    try:
+        path = _plan_path(cwd, named, place, environ, even_gone=even_gone)
+    except PlanNotFound as error:
+        if not staged or "staged" not in error.facts:
+            raise
+        path = Path(error.facts["staged"])
     gone = not os.path.lexists(path) and even_gone and _was_approved(path, place, environ)
     if not path.exists() and not path.is_symlink() and not gone:
-        hint = "signoff init" if named is None else _where_plans_are(place)
-        raise PlanNotFound(f"no plan at `{path}`", hint)
+        raise PlanNotFound(f"no plan at `{path}`", _where_plans_are(place))
     if path.is_dir():
         raise PlanNotFound(f"`{path}` is a folder, not a plan", _where_plans_are(place))
     # Not Path.resolve(): that raises on a circle of links, which reading the file then names.
@@ -160,6 +174,21 @@ def find_plan(
     in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
     vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
     return PlanLocation(path, record, root, vault, place if in_shared else None, gone)
+
+
+def require_used(place: PlanLocation, roles: Iterable[str]) -> None:
+    """Refuse a role of the command line that was misspelt for this plan."""
+    steps = () if place.gone else place.parse().plan.steps
+    require_targets(roles, {step.target for step in steps}, f"`{place.name}`")
+
+
+def require_targets(roles: Iterable[str], targets: Collection[str | None], of: str) -> None:
+    """A role that no step goes to, while a step goes to one of nearly its name, was misspelt."""
+    for role in roles:
+        close = "" if role in targets else nearest(role, filter(None, targets))
+        if close:
+            said = f"`--role {role}`: no step of {of} goes to it"
+            raise UsageError(said, f"did you mean `{close}`?")
 
 
 def _was_approved(path: Path, place: VaultPlace, environ: Mapping[str, str]) -> bool:
@@ -175,12 +204,7 @@ def _where_plans_are(place: VaultPlace) -> str:
 
 
 def _plan_path(
-    cwd: Path,
-    named: str | None,
-    place: VaultPlace,
-    environ: Mapping[str, str],
-    *,
-    even_gone: bool,
+    cwd: Path, named: str | None, place: VaultPlace, environ: Mapping[str, str], *, even_gone: bool
 ) -> Path:
     if named is None:
         return resolve_active_plan(cwd=cwd, environ=environ, creating=True).plan_path
@@ -261,6 +285,15 @@ def file_names(workspace: Path) -> list[str]:
         if len(found) > MOST_FILES:
             break
     return found
+
+
+def is_surely_gone(path: Path) -> bool:
+    """Whether nothing is there; what cannot be looked at may be there."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    return False
 
 
 def known_secrets(

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
@@ -28,6 +30,7 @@ from signoff.settings.loading import (
     read_config_text,
     settings_from_pin,
 )
+from signoff.settings.roles import PRESET_PREFIX
 from signoff.storage.claims import find_tenancy, plan_resource
 from signoff.storage.leases import home_identity, is_gone
 from signoff.storage.ledger import Ledger
@@ -38,8 +41,7 @@ from signoff.verification.pins import Pins
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
 
 
-@dataclass(frozen=True)
-class PlanHistory:
+class PlanHistory(Struct, frozen=True, eq=False):
     """The newest approval and run, and every entry they were computed from."""
 
     entries: tuple[Entry, ...] = ()
@@ -48,16 +50,14 @@ class PlanHistory:
     run: Entry | None = None
     finished: Entry | None = None
     # Where its runs stand, by run and plan; whoever reads on folds only what is new.
-    states: dict[tuple[str, str], State] = field(default_factory=dict, compare=False, repr=False)
+    states: dict[tuple[str, str], State] = field(default_factory=dict)
 
     @property
     def run_id(self) -> str | None:
-        """The newest run."""
         return self.run.run if self.run is not None else None
 
     @property
     def running(self) -> bool:
-        """Whether a run was begun and is not over."""
         return self.run is not None and self.finished is None
 
     @property
@@ -68,9 +68,21 @@ class PlanHistory:
     @property
     def in_force(self) -> Entry | None:
         """What names the pins that count now: the newest run, or an approval that came after it."""
+        return self.approval if self.run is None or self.approved_anew else self.run
+
+    @property
+    def approved_anew(self) -> bool:
+        """Whether somebody wants the plan run once more."""
         if self.run is None or self.approval is None:
+            return False
+        return self.approval.seq > self.run.seq
+
+    @property
+    def due(self) -> Entry | None:
+        """What work that is to be done goes by: an open run, or an approval that nobody ran."""
+        if self.running or self.run is None:
             return self.run or self.approval
-        return max(self.run, self.approval, key=lambda entry: entry.seq)
+        return self.approval if self.approved_anew else None
 
     def status(self, plan_digest: str) -> PlanStatus:
         """Computed, never read from the file: what may be said of this very text."""
@@ -78,7 +90,7 @@ class PlanHistory:
             return PlanStatus.IN_PROGRESS
         if not self.approves(plan_digest) or self.approval is None:
             return PlanStatus.VERIFIED if self.verified == plan_digest else PlanStatus.DRAFT
-        if self.run is None or self.run.seq < self.approval.seq or self.finished is None:
+        if self.run is None or self.approved_anew or self.finished is None:
             return PlanStatus.APPROVED
         outcome = Outcome(self.finished.data["outcome"])
         if outcome is Outcome.REVISED:
@@ -203,8 +215,7 @@ def trusted_chain(ledger: Ledger, plan_id: str) -> ChainReport:
     return chain
 
 
-@dataclass(frozen=True)
-class ApprovedPlan:
+class ApprovedPlan(Struct, frozen=True):
     """A plan as it was approved: what counts from here on, whatever lies in the files now."""
 
     place: PlanLocation
@@ -220,7 +231,6 @@ class ApprovedPlan:
         return fold_run(self.history, self.plan)
 
     def in_folder(self, workspace: Path) -> ApprovedPlan:
-        """The same plan in another folder."""
         return replace(self, place=replace(self.place, workspace=workspace))
 
     def where_approved(self) -> ApprovedPlan | None:
@@ -245,12 +255,10 @@ def approved_with(
 
 
 def read_pins(ledger: Ledger, entry: Entry) -> Pins:
-    """The pins that an approval or a run's beginning names."""
     return Pins.from_bytes(ledger.get_blob(entry.data["pins"]))
 
 
 def pinned_plan(pins: Pins) -> Plan:
-    """The plan as it was approved."""
     return parse(pins.plan_text).plan
 
 
@@ -263,10 +271,12 @@ def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
     return fold(history.states[key], history.entries)
 
 
-def waits_for_person(history: PlanHistory, plan: Plan, pins: Pins) -> bool:
-    """Whether driving the newest run would do nothing before a person has answered."""
+def must_wait(history: PlanHistory, plan: Plan, pins: Pins, until: float) -> bool:
+    """Whether driving the newest run does nothing before a person answers, or before `until`."""
     policy = settings_from_pin(pins.settings).policy
-    return isinstance(next_action(fold_run(history, plan), policy), Wait)
+    state = fold_run(history, plan)
+    due = any(q.until is not None and q.until <= until for q in state.questions.values())
+    return not due and isinstance(next_action(state, policy), Wait)
 
 
 def older_pins(ledger: Ledger, history: PlanHistory, plan_digest: str) -> Pins | None:
@@ -288,8 +298,7 @@ def approved_text(ledger: Ledger, plan_id: str) -> str:
     return read_pins(ledger, approvals[-1]).plan_text if approvals else ""
 
 
-@dataclass(frozen=True)
-class Driver:
+class Driver(Struct, frozen=True):
     """Who drives a run, or drove it until it died."""
 
     holder: Holder
@@ -321,9 +330,21 @@ def roles_given(harness: Harness, history: PlanHistory) -> dict[str, str]:
     """Roles of the newest run that no configuration has; of the plan's own only."""
     if history.run is None:
         return {}
+    from signoff.agents.presets import with_presets  # noqa: PLC0415 - hooks never need it
+
     try:
         pins = read_pins(harness.ledger, history.run)
-        given = _given_at_approval(harness, pins)
+        workspace = Path(pins.workspace)
+        now = with_presets(load_settings(workspace, harness.environ)).roles
+        unedited = read_config_text(workspace / REPOSITORY_FILE) == pins.config_text
+        # Pinned commands that the file cannot have said: it has no such role, or is as it was.
+        given = {
+            name: f"{PRESET_PREFIX}{role.agent} {role.model}".strip()
+            if role.agent
+            else role.command
+            for name, role in settings_from_pin(pins.settings).roles.items()
+            if name not in now or (unedited and now[name].command != role.command)
+        }
         for entry in history.entries:
             if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
                 given |= entry.data.get("roles") or {}
@@ -331,16 +352,3 @@ def roles_given(harness: Harness, history: PlanHistory) -> dict[str, str]:
     except SignoffError:
         return {}  # what to type next is a help, and no reason to fail
     return {name: command for name, command in given.items() if name in targets}
-
-
-def _given_at_approval(harness: Harness, pins: Pins) -> dict[str, str]:
-    """Pinned commands that the file cannot have said: it has no such role, or is as it was."""
-    workspace = Path(pins.workspace)
-    now = load_settings(workspace, harness.environ).roles
-    unedited = read_config_text(workspace / REPOSITORY_FILE) == pins.config_text
-    pinned = {name: str(role["command"]) for name, role in pins.settings["roles"].items()}
-    return {
-        name: command
-        for name, command in pinned.items()
-        if name not in now or (unedited and now[name].command != command)
-    }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.agents.session import PlanSession
@@ -16,8 +18,8 @@ from signoff.domain.plan import PlanStatus
 from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
-from signoff.storage.location import find_vault
-from signoff.usecases.clients.connected import (
+from signoff.storage.active import find_vault
+from signoff.storage.connected import (
     ConnectedClient,
     count_block,
     end_conversation,
@@ -39,8 +41,7 @@ from signoff.usecases.open_session import open_session
 LONGEST_REASON = 8_000
 
 
-@dataclass(frozen=True)
-class StopRequest:
+class StopRequest(Struct, frozen=True):
     """An agent wants to stop: in which of the client's sessions, with which last words."""
 
     client: str
@@ -49,8 +50,7 @@ class StopRequest:
     limit_s: float
 
 
-@dataclass(frozen=True)
-class HookAnswer:
+class HookAnswer(Struct, frozen=True):
     """`refused`: it may not, and `text` is the reason; else a note for people, or nothing."""
 
     refused: bool
@@ -65,7 +65,7 @@ def may_stop(harness: Harness, request: StopRequest) -> HookAnswer:
         bound = bound_plan(harness)
         if bound is None:
             return _stop_own_plan(harness, request)
-        history = proved_history(harness.ledger, bound.record.id, bound.path)
+        history = proved_history(harness.ledger, bound.id, bound.path)
     except (ActivePlanError, LedgerBroken) as error:
         return _block_a_while(harness, request, f"{error.message}\nnext: {error.hint}")
     digest, unreadable = "", "it changed since then"
@@ -86,7 +86,8 @@ def may_stop(harness: Harness, request: StopRequest) -> HookAnswer:
             f"next: put `{bound.path}` back as it was (signoff diff shows it), or ask a person to"
             f" approve it again: signoff approve {shlex.quote(bound.name)}",
         )
-    seat = take_seat(harness.home.path, bound.workspace)
+    # Every client names its conversation; who does not is a person trying the hook.
+    seat = take_seat(harness.home.path, bound.workspace) if request.session else None
     approved = approved_by(harness.ledger, bound, history, history.approval)
     session = bound_session(harness, approved, seat, request.session, request.client)
     answer = _ask(request, session, bound.name)
@@ -115,12 +116,7 @@ def bound_session(
     bound = approved.place
     base = seat.base if seat is not None else f"{author}:{conversation}:{bound.workspace}"
     session_id = _bound_id(base, bound, approved.plan.plan_digest)
-    session = open_session(
-        harness, bound.workspace, author=author, session_id=session_id, bound=bound
-    )
-    if seat is not None:
-        note_session(harness.home.path, seat, session.id)
-    return session
+    return open_seated(harness, bound.workspace, seat, session_id, author, bound)
 
 
 def own_session(
@@ -128,7 +124,19 @@ def own_session(
 ) -> PlanSession:
     """The session for a plan that the agent makes itself."""
     session_id = seat.own_session if seat is not None else conversation
-    session = open_session(harness, workspace, author=author, session_id=session_id)
+    return open_seated(harness, workspace, seat, session_id, author)
+
+
+def open_seated(
+    harness: Harness,
+    workspace: Path,
+    seat: ConnectedClient | None,
+    session_id: str,
+    author: str,
+    bound: PlanLocation | None = None,
+) -> PlanSession:
+    """Open a session, and remember that this client has it."""
+    session = open_session(harness, workspace, author=author, session_id=session_id, bound=bound)
     if seat is not None:
         note_session(harness.home.path, seat, session.id)
     return session
@@ -143,7 +151,7 @@ def sit_down(harness: Harness) -> None:
 def protected_by_plan(harness: Harness, paths: Iterable[str]) -> str:
     """Why one of these files must stay as it is by the plan at work; empty when none must."""
     bound = bound_plan(harness)
-    history = read_history(harness.ledger, bound.record.id) if bound is not None else PlanHistory()
+    history = read_history(harness.ledger, bound.id) if bound is not None else PlanHistory()
     if bound is None or history.approval is None:
         return ""
     approved = approved_by(harness.ledger, bound, history, history.approval)
@@ -181,7 +189,7 @@ def end_session(harness: Harness) -> HookAnswer:
         return HookAnswer(
             False, f"plan `{named}` is not done: it stays with this client until the client is gone"
         )
-    end_conversation(harness.home.path, workspace)
+    end_conversation(harness.home.path, seat)
     if standing is not SessionStanding.AWAITING_SIGN_OFF:
         return HookAnswer(False)
     sign = f"signoff sign {shlex.quote(named)}"
@@ -189,7 +197,7 @@ def end_session(harness: Harness) -> HookAnswer:
 
 
 def _bound_id(base: str, bound: PlanLocation, digest: str) -> str:
-    return session_id_of(f"{base}\n{bound.record.id}\n{digest}")
+    return session_id_of(f"{base}\n{bound.id}\n{digest}")
 
 
 def _workspace(harness: Harness) -> Path:
@@ -225,5 +233,8 @@ def _block_a_while(harness: Harness, request: StopRequest, why: str) -> HookAnsw
     key = f"{request.client}\n{request.session}\n{harness.cwd}\n{digest_bytes(why.encode())}"
     most = harness.settings.agent.escalate_after
     if count_block(harness.home.path, key) > most:
-        return HookAnswer(False, f"{escape_line(why)}; said {most} times, nothing is done")
+        return HookAnswer(
+            False,
+            f"{escape_line(why)}; told {most} times, so the agent may stop now; nothing is done",
+        )
     return HookAnswer(True, f"signoff: {why}"[:LONGEST_REASON])

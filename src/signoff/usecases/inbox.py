@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+
+from msgspec import Struct
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
@@ -17,10 +19,7 @@ from signoff.usecases.questions import InboxItem, open_items
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
 
 
-@dataclass(frozen=True)
-class AnswerReport:
-    """A decision as recorded."""
-
+class AnswerReport(Struct, frozen=True):
     item: InboxItem
     choice: Choice
     note: str
@@ -30,17 +29,43 @@ class AnswerReport:
 
 
 def questions(harness: Harness, plan: str | None = None) -> tuple[InboxItem, ...]:
-    """Open questions of every repository, or of one plan: a path, a name, or a session's id."""
-    items = open_items(harness.ledger)
+    """What waits for a person in every repository, or of one plan: a path, a name, a session's id.
+
+    Open questions, oldest first, then the work that awaits sign-off.
+    """
+    items = (*open_items(harness.ledger), *_unsigned(harness))
     if plan is None:
         return items
     # By where it was first: nothing else finds a plan whose folder is gone.
     path = os.path.realpath(harness.cwd / plan)
-    asked = tuple(item for item in items if path == item.path or plan == item.plan_id)
+    asked = tuple(item for item in items if path == item.path or plan in (item.plan_id, item.id))
     if asked or plan.startswith(SESSION_PREFIX):
         return asked
-    found = find_plan(harness.cwd, plan, environ=harness.environ, even_gone=True).record.id
-    return tuple(item for item in items if item.plan_id == found)
+    found = find_plan(harness.cwd, plan, environ=harness.environ, even_gone=True, staged=True)
+
+    known = found.record.id, str(found.path)
+    return tuple(item for item in items if item.plan_id in known)
+
+
+def _unsigned(harness: Harness) -> Iterator[InboxItem]:
+    # Folding sessions loads more than a list of questions does.
+    from signoff.usecases.sessions import waiting_sessions  # noqa: PLC0415
+
+    for line in waiting_sessions(harness):
+        plan = line.plan or line.id
+        yield InboxItem(
+            id=line.id,
+            plan=plan,
+            plan_id=line.path or line.id,
+            path=line.path or str(line.workspace),
+            step=None,
+            question=f"the work of `{line.author}` on `{line.objective or plan}` awaits sign-off",
+            context={},
+            choices=(),
+            at=line.newest_at,
+            cause=None,
+            workspace=str(line.workspace),
+        )
 
 
 def answer(
@@ -49,6 +74,8 @@ def answer(
     """Record a person's decision; a waiver is its own entry, always shown."""
     by = require_person(harness.environ, harness.home.path)
     found = [e for e in harness.ledger.open_escalations() if e.data["id"] == item_id]
+    if item_id.startswith(SESSION_PREFIX):
+        raise NothingToAnswer(f"`{item_id}` is an agent's session", f"signoff sign {item_id}")
     items = {item.id: item for item in open_items(harness.ledger)}
     if not found or item_id not in items:
         raise NothingToAnswer(_why_not_open(harness.ledger, item_id))
@@ -59,13 +86,7 @@ def answer(
             f"`{choice}` is not an answer to `{item_id}`", f"choose one of: {offered}"
         )
     said = word_of(by, open_sockets(harness.settings, harness.environ))
-    data = {
-        "id": item_id,
-        "choice": choice,
-        "note": note,
-        **said,
-        "interactive": interactive,
-    }
+    data = {"id": item_id, "choice": choice, "note": note, **said, "interactive": interactive}
     drafts = [Draft(Kind.ESCALATION_ANSWERED, data, entry.run, entry.step)]
     if choice is Choice.WAIVE:
         waiver = {"escalation": item_id, **said, "note": note}
@@ -81,7 +102,13 @@ def answer(
 
         learn_secrets(harness, entry.plan)
     harness.ledger.append(entry.plan, drafts)
-    ended = _end_run(harness, entry) if choice in (Choice.REVISE, Choice.ABORT) else None
+    ended = None
+    # A question without a run is a session's, or about a merge: there is no run to end.
+    if entry.run is not None and choice in (Choice.REVISE, Choice.ABORT):
+        # What knows how runs end takes longer to load than a list of questions.
+        from signoff.usecases.cancel import end_decided_run  # noqa: PLC0415
+
+        ended = end_decided_run(harness, entry.plan)
     roles = _role_words(harness, entry) if choice is Choice.REVISE else ""
     return AnswerReport(item, choice, note, _author(harness.ledger, entry.plan), ended, roles)
 
@@ -95,16 +122,6 @@ def _why_not_open(ledger: Ledger, item_id: str) -> str:
                 said = "withdrawn" if data.get("withdrawn") else f"answered: {data['choice']}"
                 return f"question `{item_id}` is {said}, by {data['by']} at {entry.at[:19]}"
     return f"no open question has the id `{item_id}`"
-
-
-def _end_run(harness: Harness, entry: Entry) -> Outcome | None:
-    """A question without a run is a session's, or about a merge: there is no run to end."""
-    if entry.run is None:
-        return None
-    # What knows how runs end takes longer to load than a list of questions.
-    from signoff.usecases.cancel import end_decided_run  # noqa: PLC0415
-
-    return end_decided_run(harness, entry.plan)
 
 
 def _role_words(harness: Harness, entry: Entry) -> str:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from signoff.domain.clients import Client
-from signoff.errors import SignoffError
-from signoff.storage.location import find_vault
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.clients import Client, HookKind
+from signoff.domain.digests import digest_bytes
+from signoff.errors import ExtraMissing, SignoffError, how_to_install
+from signoff.storage.home import Home
+from signoff.usecases.clients.config import (
+    SERVER,
+    Wanted,
+    add_to_json,
+    add_to_toml,
+    doubts_about,
+    take_from_json,
+    take_from_toml,
+    toml_doubts,
+)
 from signoff.usecases.clients.files import (
+    ClientConfig,
     ClientFile,
     ClientFileChange,
     FileOutcome,
@@ -21,31 +39,25 @@ from signoff.usecases.clients.files import (
     Syntax,
     apply_all,
     backups_of,
-    base_folder,
-    files_of,
-    read_text,
     remove_empty_folders,
 )
-from signoff.usecases.clients.jsonconfig import add_to_json, doubts_about, take_from_json
-from signoff.usecases.clients.parts import SERVER, Wanted
 from signoff.usecases.clients.phases import is_ours, is_untouched
-from signoff.usecases.clients.tomlconfig import add_to_toml, take_from_toml, toml_doubts
 from signoff.usecases.person import require_person
 
+SERVER_NEEDS = "mcp"  # the module, and the optional part that brings it
 CODEX_TRUST = (
     "codex skips hooks that nobody trusted, without a word: start codex here, type /hooks, and"
     " trust the four of signoff; again after each change of them"
 )
-_TRUST = {
-    "claude": "Claude Code asks once whether it may start the servers of .mcp.json: say yes",
+TRUST = {
+    "claude": "start Claude Code here once: trust the folder, and the servers of .mcp.json",
     "codex": f"{CODEX_TRUST}. Hooks of a project also need the project to be trusted",
     "gemini": "gemini-cli reads hooks of a project only in folders you trust: /permissions",
     "qwen": "qwen-code reads hooks of a project only in folders you trust",
 }
 
 
-@dataclass(frozen=True)
-class InstallReport:
+class InstallReport(Struct, frozen=True):
     """What was done, or with `dry_run` would be; `warnings` are for a person to act on."""
 
     client: Client
@@ -56,97 +68,87 @@ class InstallReport:
 
     @property
     def changed(self) -> bool:
-        """Whether there was anything to do."""
         return any(file.outcome is not FileOutcome.KEPT for file in self.files)
 
 
-@dataclass(frozen=True)
-class Order:
-    """Which client, whose configuration, and whether to write."""
-
-    client: Client
-    scope: Scope
-    dry_run: bool
-    cwd: Path
-    environ: Mapping[str, str]
-
-    @property
-    def top(self) -> Path:
-        """The checkout we are in, or the folder."""
-        return find_vault(self.cwd, self.environ).worktree
-
-    @property
-    def base(self) -> Path:
-        """What the client's files lie below."""
-        return base_folder(self.scope, self.top, self.environ)
-
-
-def install(order: Order, home: Path) -> InstallReport:
+def install(config: ClientConfig, home: Path, *, dry_run: bool = False) -> InstallReport:
     """Add what is missing to the client's configuration; a second time there is nothing to do."""
-    require_person(order.environ, home)
-    program = find_program(order.environ)
+    require_person(config.environ, home)
+    if find_spec(SERVER_NEEDS) is None:
+        raise ExtraMissing(
+            f"the client would start `signoff mcp`, which needs `{SERVER_NEEDS}`; nothing was"
+            " written",
+            how_to_install(SERVER_NEEDS),
+        )
+    program = find_program(config.environ)
     changes: list[ClientFileChange] = []
     warnings: list[str] = []
-    for file in files_of(order.client, order.scope, order.top, order.environ):
-        text = read_text(file.path, order.scope, order.base)
-        if file.syntax is Syntax.WHOLE and text is not None and not is_untouched(text):
+    for file in config.files():
+        text, after = config.read(file.path), file.text
+        if file.syntax is not Syntax.WHOLE:
+            wanted = Wanted(config.client, program, file.hooks, file.mcp)
+            editor = _EDITORS[file.syntax]
+            after = editor.add(text, wanted, str(file.path))
+            warnings += editor.doubts(after, wanted, str(file.path))
+        elif text is not None and not is_untouched(text):
             changes.append(ClientFileChange(file.path, text, text))
             whose = "was changed since it was installed" if is_ours(text) else "is your own"
             warnings.append(f"`{file.path}` {whose}; left as it is")
             continue
-        after = file.text
-        if file.syntax is not Syntax.WHOLE:
-            wanted = Wanted(order.client, program, file.hooks, file.mcp)
-            editor = _EDITORS[file.syntax]
-            after = editor.add(text, wanted, str(file.path))
-            warnings += editor.doubts(after, wanted, str(file.path))
         if after != text:
             changes.append(ClientFileChange(file.path, text, after))
-    warnings += _about_program(program, order)
-    warnings += _installed_twice(order)
-    if order.scope is Scope.PROJECT or order.client.name == "codex":
-        warnings.append(_TRUST[order.client.name])
-    if order.client.name == "gemini":
-        own = "workspace" if order.scope is Scope.PROJECT else "user"
-        warnings.append(f"gemini-cli has a /plan of its own; ours is /{own}.plan")
-    return _finish(order, changes, warnings)
+    warnings += _remarks(config, program)
+    return _finish(config, home, changes, warnings, dry_run)
 
 
-def uninstall(order: Order, home: Path) -> InstallReport:
+def uninstall(config: ClientConfig, home: Path, *, dry_run: bool = False) -> InstallReport:
     """Take out exactly what install added, also after somebody edited around it."""
-    require_person(order.environ, home)
-    program = find_program(order.environ)
+    require_person(config.environ, home)
+    program = find_program(config.environ)
     changes: list[ClientFileChange] = []
     warnings: list[str] = []
-    for file in files_of(order.client, order.scope, order.top, order.environ):
-        text = read_text(file.path, order.scope, order.base)
+    for file in config.files():
+        text = config.read(file.path)
         if text is None:
             continue
-        wanted = Wanted(order.client, program, file.hooks, file.mcp)
+        wanted = Wanted(config.client, program, file.hooks, file.mcp)
         if file.syntax is not Syntax.WHOLE:
             after = _without_ours(file, wanted, text)
             if after != text:
                 changes.append(ClientFileChange(file.path, text, after))
-            warnings += _left_over(file, wanted, after)
+            editor = _EDITORS[file.syntax]
+            left = editor.doubts(after, wanted, str(file.path)) if after and file.mcp else ()
+            # An entry of our name that is not as we write it may be somebody's own.
+            if any(editor.server in doubt for doubt in left):
+                said = f"`{editor.server}` was changed or is your own; left as it is"
+                warnings.append(f"`{file.path}`: {said}")
         elif is_untouched(text):
             changes.append(ClientFileChange(file.path, text, None))
         elif is_ours(text):
             changes.append(ClientFileChange(file.path, text, text))
             warnings.append(f"`{file.path}` was changed since it was installed; left as it is")
-    return _finish(order, changes, warnings)
+    return _finish(config, home, changes, warnings, dry_run)
 
 
-def hooks_file(client: Client, scope: Scope, top: Path, environ: Mapping[str, str]) -> Path | None:
+def hook_doubts(config: ClientConfig) -> list[str]:
+    """What keeps installed hooks from doing their work, by the client's own files."""
+    program, found = find_program(config.environ), list[str]()
+    for file in config.files():
+        text = config.read(file.path)
+        if file.syntax is not Syntax.WHOLE and text is not None:
+            wanted = Wanted(config.client, program, file.hooks, file.mcp)
+            found += _EDITORS[file.syntax].doubts(text, wanted, str(file.path))
+    return found
+
+
+def hooks_file(config: ClientConfig) -> Path | None:
     """The configuration that has our hooks; what cannot be read there has none of them."""
-    wanted = Wanted(client, (), hooks=True, mcp=False)
-    try:
-        base = base_folder(scope, top, environ)
-        for file in files_of(client, scope, top, environ):
-            text = read_text(file.path, scope, base) if file.hooks else None
+    wanted = Wanted(config.client, (), hooks=True, mcp=False)
+    with suppress(SignoffError):
+        for file in config.files():
+            text = config.read(file.path) if file.hooks else None
             if text is not None and take_from_json(text, wanted, str(file.path)) != text:
                 return file.path
-    except SignoffError:
-        return None
     return None
 
 
@@ -192,38 +194,115 @@ def _without_ours(file: ClientFile, wanted: Wanted, text: str) -> str | None:
     return None if editor.add(None, wanted, path) == text else taken
 
 
-def _left_over(file: ClientFile, wanted: Wanted, text: str | None) -> Iterator[str]:
-    """An entry of our name that is not as we write it may be somebody's own."""
-    editor, path = _EDITORS[file.syntax], str(file.path)
-    doubts = editor.doubts(text, wanted, path) if text is not None and file.mcp else ()
-    if any(editor.server in doubt for doubt in doubts):
-        yield f"`{file.path}`: `{editor.server}` was changed or is your own; left as it is"
-
-
-def _about_program(program: tuple[str, ...], order: Order) -> Iterator[str]:
-    found = shutil.which(program[0], path=order.environ.get("PATH", os.defpath))
-    if found is not None and Path(found).is_relative_to(order.top):
+def _remarks(config: ClientConfig, program: tuple[str, ...]) -> Iterator[str]:
+    """What a person has to know or do besides."""
+    client, project = config.client.name, config.scope is Scope.PROJECT
+    found = shutil.which(program[0], path=config.environ.get("PATH", os.defpath))
+    if found is not None and Path(found).is_relative_to(config.top):
         yield (
             f"`{found}` lies in the project, where an agent can change it;"
             " install signoff outside of it"
         )
-
-
-def _installed_twice(order: Order) -> Iterator[str]:
-    """Clients run the hooks of both configurations, and each would count the agent's attempts."""
-    other = Scope.USER if order.scope is Scope.PROJECT else Scope.PROJECT
-    if path := hooks_file(order.client, other, order.top, order.environ):
+    # Clients run the hooks of both configurations, and each would count the agent's attempts.
+    other = replace(config, scope=Scope.USER if project else Scope.PROJECT)
+    if path := hooks_file(other):
         yield (
             f"`{path}` has the hooks too, so they run twice:"
-            f" signoff uninstall {order.client.name} --{other.value}"
+            f" signoff uninstall {client} --{other.scope.value}"
         )
+    if project or client == "codex":
+        yield TRUST[client]
+    if client == "gemini":
+        own = "workspace" if project else "user"
+        yield f"gemini-cli has a /plan of its own; ours is /{own}.plan"
 
 
-def _finish(order: Order, changes: list[ClientFileChange], warnings: list[str]) -> InstallReport:
-    to_make = [change for change in changes if change.outcome is not FileOutcome.KEPT]
-    done = to_make if order.dry_run else apply_all(to_make)
-    for change in () if order.dry_run else done:
-        if change.after is None:
-            remove_empty_folders(change.path, order.base)
+def _finish(
+    config: ClientConfig,
+    home: Path,
+    changes: list[ClientFileChange],
+    warnings: list[str],
+    dry_run: bool,
+) -> InstallReport:
     kept = [change for change in changes if change.outcome is FileOutcome.KEPT]
-    return InstallReport(order.client, order.scope, order.dry_run, (*done, *kept), tuple(warnings))
+    done = [change for change in changes if change.outcome is not FileOutcome.KEPT]
+    if done and not dry_run:
+        done = apply_all(done)
+        for change in done:
+            if change.after is None:
+                remove_empty_folders(change.path, config.base)
+        if home.is_dir():
+            # No step is blamed for what a person had installed.
+            said = {c.path: digest_bytes(c.after.encode()) if c.after else "" for c in done}
+            backups = {c.backup: digest_bytes((c.before or "").encode()) for c in done if c.backup}
+            Home(home).note_installed({**said, **backups})
+    return InstallReport(config.client, config.scope, dry_run, (*done, *kept), tuple(warnings))
+
+
+# What codex calls the four in its list of trusted hooks.
+_CODEX_EVENTS = {
+    HookKind.SESSION_START: "session_start",
+    HookKind.BEFORE_TOOL: "pre_tool_use",
+    HookKind.STOP: "stop",
+    HookKind.SESSION_END: "session_end",
+}
+_TRUSTED_FOLDERS = "trustedFolders.json"
+
+
+def trust_problem(config: ClientConfig, hooks: Path) -> str:
+    """Why the client would skip the hooks in this file without a word; empty if it would not."""
+    own, client, scope, top = config.own_folder, config.client, config.scope, config.top
+    if client.name == "codex":
+        return _codex(_toml(own / "config.toml"), scope, hooks, top)
+    if scope is Scope.USER:
+        return ""
+    if client.name == "claude":
+        elsewhere = "CLAUDE_CONFIG_DIR" in config.environ
+        known = _json((own if elsewhere else own.parent) / ".claude.json")
+        project = _table(_table(known, "projects"), str(top))
+        trusted = project.get("hasTrustDialogAccepted") is True
+        return "" if trusted else "nobody said yet that this folder is trusted"
+    rules = _table(_table(_json(own / "settings.json"), "security"), "folderTrust")
+    if rules.get("enabled", client.name == "gemini") is not True:
+        return ""
+    known = _json(own / _TRUSTED_FOLDERS)
+    trusted = known.get(str(top)) in ("TRUST_FOLDER", "TRUST_PARENT") or any(
+        known.get(str(folder)) == "TRUST_FOLDER" for folder in top.parents
+    )
+    return "" if trusted else "this folder is not among its trusted ones"
+
+
+def _codex(config: Mapping[str, Any], scope: Scope, hooks: Path, top: Path) -> str:
+    state = _table(_table(config, "hooks"), "state")
+    trusted = [key for key in state if "trusted_hash" in _table(state, key)]
+    lacking = [
+        kind.value
+        for kind, event in _CODEX_EVENTS.items()
+        if not any(key.startswith(f"{hooks}:{event}:") for key in trusted)
+    ]
+    if lacking:
+        return f"not trusted: {', '.join(lacking)}"
+    project = _table(_table(config, "projects"), str(top))
+    if scope is Scope.PROJECT and project.get("trust_level") != "trusted":
+        return "the hooks are trusted, the project is not"
+    return ""
+
+
+def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = data.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(os.fsdecode(path.read_bytes()))
+    except (OSError, ValueError):
+        return {}

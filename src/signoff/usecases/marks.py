@@ -6,18 +6,14 @@ Both are for readers; the ledger stays the truth.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
-from signoff.domain.names import name_of_file
+from msgspec.structs import replace
+
 from signoff.domain.plan import PlanStatus
 from signoff.errors import SignoffError
-from signoff.orchestrator.projection import (
-    PlanFileProjection,
-    ProgressProjection,
-    standing_note,
-)
-from signoff.planfile.digest import file_digest
+from signoff.orchestrator.projection import PlanFileProjection, ProgressProjection, standing_note
 from signoff.planfile.marks import mark_text
+from signoff.planfile.outline import file_digest
 from signoff.storage.files import swap_file
 from signoff.storage.standings import StandingNote, write_standing
 from signoff.usecases.harness import Harness, PlanLocation
@@ -29,23 +25,19 @@ _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
 def projection_of(harness: Harness, place: PlanLocation) -> PlanFileProjection:
     """What shows a run to people: marks, standing and, for a plan of a vault, its progress."""
-    plan = place.record.id
+    plan = place.id
     return PlanFileProjection(place.path, harness.ledger, plan, progress_of(harness, place))
 
 
 def progress_of(harness: Harness, place: PlanLocation) -> ProgressProjection | None:
     """The progress file of a plan in a vault; a plan elsewhere has none."""
-    if place.path.parent != place.vault.path:
-        return None
-    name = name_of_file(place.path.name)
-    if name is None:
-        return None
-    return ProgressProjection(harness.ledger, place.record.id, place.vault, name)
+    name = place.name_in_vault
+    return None if name is None else ProgressProjection(harness.ledger, place.id, place.vault, name)
 
 
 def show_run(harness: Harness, place: PlanLocation) -> None:
     """Bring the file up to date with a run that was ended by somebody who does not drive it."""
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     if history.run is None:
         return
     approved = approved_by(harness.ledger, place, history, history.run)
@@ -71,7 +63,7 @@ def write_status(harness: Harness, place: PlanLocation, status: PlanStatus) -> b
 def note_standing(harness: Harness, place: PlanLocation) -> StandingNote:
     """Compute where the plan stands, and write it down."""
     # First: what is appended meanwhile makes the note look old, never new.
-    seq, _ = harness.ledger.head(place.record.id)
+    seq, _ = harness.ledger.head(place.id)
     report = status_of(harness, place)
     note = standing_note(report.gate, report.status, seq)
     if report.status not in _BEGUN:
@@ -79,5 +71,5 @@ def note_standing(harness: Harness, place: PlanLocation) -> StandingNote:
         first = report.gate.steps[0] if report.gate.steps else None
         step, title = (first.id, first.title) if first is not None else (None, None)
         note = replace(note, done=0, step=step, title=title)
-    write_standing(harness.ledger, place.record.id, note)
+    write_standing(harness.ledger, place.id, note)
     return note

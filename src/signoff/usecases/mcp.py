@@ -12,7 +12,6 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 from signoff.agents.plantools import PLAN_TOOLS, call_plan_tool
@@ -23,13 +22,13 @@ from signoff.domain.text import escape, escape_line
 from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
-from signoff.storage.location import find_vault
-from signoff.usecases.clients.connected import ConnectedClient, note_session, take_seat
+from signoff.storage.active import find_vault
+from signoff.storage.connected import ConnectedClient, take_seat
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history
-from signoff.usecases.hook import bound_plan, bound_session, own_session
-from signoff.usecases.open_session import open_session
+from signoff.usecases.hook import bound_plan, bound_session, open_seated, own_session
 from signoff.usecases.ready import find_ready
+from signoff.workspace.folders import open_regular
 
 MOST_PLANS = 50
 MOST_ENTRIES = 200
@@ -64,24 +63,23 @@ class McpTools:
 
     def call(self, name: str, arguments: Any) -> tuple[str, bool]:
         """The answer of a tool, and whether it went wrong; never raises for what was sent."""
+        given = arguments if isinstance(arguments, Mapping) else {}
         try:
-            return self._call(name, arguments)[:LONGEST_ANSWER], False
+            if name == "plan_list":
+                said = self._list()
+            elif name == "plan_next":
+                said = self._next()
+            elif name == EVIDENCE_TOOL:
+                said = self._add_evidence(given.get("path"), given.get("note") or "")
+            elif name in {tool.name for tool in PLAN_TOOLS}:
+                said = call_plan_tool(self.session(), name, arguments)
+            else:
+                said = f"error: there is no tool `{escape_line(name)[:LONGEST_LINE]}`"
+            return said[:LONGEST_ANSWER], False
         except SignoffError as error:
             return f"error: {escape(error.message)}\nnext: {escape(error.hint)}", True
         except OSError as error:
             return f"error: {escape_line(str(error))}\nnext: signoff doctor", True
-
-    def _call(self, name: str, arguments: Any) -> str:
-        given = arguments if isinstance(arguments, Mapping) else {}
-        if name == "plan_list":
-            return self._list()
-        if name == "plan_next":
-            return self._next()
-        if name == EVIDENCE_TOOL:
-            return self._add_evidence(given.get("path"), given.get("note") or "")
-        if name in {tool.name for tool in PLAN_TOOLS}:
-            return call_plan_tool(self.session(), name, arguments)
-        return f"error: there is no tool `{escape_line(name)[:LONGEST_LINE]}`"
 
     @property
     def harness(self) -> Harness:
@@ -91,21 +89,17 @@ class McpTools:
         return self._harness
 
     def session(self) -> PlanSession:
-        """The session in question now."""
         harness, author = self.harness, "mcp"
         if self._session is not None:
             workspace = self._workspace()
-            session = open_session(harness, workspace, author=author, session_id=self._session)
             seat = self._seat(workspace)
-            if seat is not None:
-                note_session(harness.home.path, seat, session.id)
-            return session
+            return open_seated(harness, workspace, seat, self._session, author)
         bound = self._bound()
         if bound is None:
             workspace = self._workspace()
             seat = self._seat(workspace)
             return own_session(harness, workspace, seat, self._conversation, author)
-        history = read_history(harness.ledger, bound.record.id)
+        history = read_history(harness.ledger, bound.id)
         if history.approval is None or not history.approves(bound.digest()):
             raise NotApproved(
                 f"plan `{bound.name}` is not approved as it is now, so nobody works on it",
@@ -116,7 +110,6 @@ class McpTools:
         return bound_session(harness, approved, seat, self._conversation, author)
 
     def plan_text(self) -> str:
-        """The plan, for reading."""
         bound = self._bound() if self._session is None else None
         if bound is None:
             return self.session().plan_show()[:LONGEST_ANSWER]
@@ -125,7 +118,7 @@ class McpTools:
     def ledger_text(self) -> str:
         """The newest entries of the chain in question, one JSON object a line."""
         bound = self._bound() if self._session is None else None
-        chain = bound.record.id if bound is not None else self.session().id
+        chain = bound.id if bound is not None else self.session().id
         entries = list(self.harness.ledger.entries(chain))[-MOST_ENTRIES:]
         lines = []
         for entry in entries:
@@ -199,15 +192,10 @@ def _read_evidence(session: PlanSession, path: str) -> tuple[str, str, str]:
     if "\0" in path or not real.startswith(f"{root}/"):
         return "", "", "is not a file in the workspace"
     try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_regular(real) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_EVIDENCE:
+                return "", "", "is too large to be cited"
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return "", "", f"cannot be read: {error.strerror}"
-    try:
-        state = os.fstat(descriptor)
-        if not S_ISREG(state.st_mode) or state.st_size > LARGEST_EVIDENCE:
-            return "", "", "is no regular file of a size that can be cited"
-        with open(descriptor, "rb", closefd=False) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    finally:
-        os.close(descriptor)
     return os.path.relpath(real, root), digest, ""

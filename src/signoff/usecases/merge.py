@@ -1,5 +1,7 @@
 """`merge`: a signed-off plan's branch into the base, judged again on the merged content first.
 
+`merge --order`: finished plans in the order in which they should be merged.
+
     content is what was signed off → commit → merge in a scratch folder → judge → move the base
 
 Nothing moves before everything is kept; a conflict or a regression becomes a question for a person.
@@ -11,17 +13,22 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.names import shown_name
 from signoff.errors import NotSignedOff, UsageError
+from signoff.gate.dependencies import Finished, MergeOrder, merge_order
 from signoff.gate.gate import Gate, evaluate
-from signoff.storage.locks import hold
+from signoff.gate.ready import PlanStanding
+from signoff.storage.home import hold
 from signoff.storage.records import Holder
+from signoff.storage.vault import Vault
 from signoff.usecases.audit import WANTING, AuditResult, Line
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
@@ -31,19 +38,21 @@ from signoff.usecases.merged import lived_apart, merge_entries
 from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.pinning import lacked_by
-from signoff.usecases.ready import refuse_unready
+from signoff.usecases.ready import Census, refuse_unready, take_census
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.advancing import advance
-from signoff.workspace.branches import existing_head, is_ancestor, make_commit, merge
+from signoff.workspace.branches import diff_size, existing_head, is_ancestor, make_commit, merge
 from signoff.workspace.committing import commit_content, unjudged_changes
+from signoff.workspace.folders import Repository
 from signoff.workspace.git import Git
-from signoff.workspace.repository import Repository
 from signoff.workspace.trees import tree_changes
-from signoff.workspace.worktrees import find_worktree
+from signoff.workspace.worktrees import find_worktree, list_worktrees
+
+_MOST_COMPARED = 20_000_000
+_HEADS = ("+++", "---")
 
 
-@dataclass(frozen=True)
-class MergeReport:
+class MergeReport(Struct, frozen=True):
     """How it came out; `commit` is None when the base was left as it was."""
 
     place: PlanLocation
@@ -61,11 +70,6 @@ class MergeReport:
     def not_rerun(self) -> tuple[Line, ...]:
         """What could not be judged again, and is named for that reason."""
         return tuple(line for line in self.lines if line.finding is AuditResult.NOT_RERUN)
-
-    @property
-    def regressions(self) -> tuple[Line, ...]:
-        """What does not hold on the merged content."""
-        return tuple(line for line in self.lines if line.finding in WANTING)
 
 
 def merge_plan(
@@ -98,7 +102,10 @@ def merge_plan(
             if entry.data["base"] == base and is_ancestor(git, commit, head):
                 return MergeReport(place, base, entry.data["branch"], commit, already=True)
         _refuse_gone(approved)
-        branch = _own_branch(git, place.workspace)
+        branch = find_worktree(git, place.workspace).branch
+        if branch is None:
+            hint = f"cd {shlex.quote(str(place.workspace))} && git switch BRANCH"
+            raise UsageError(f"`{place.workspace}` is on no branch", hint)
         if branch == base:
             raise UsageError(
                 f"`{branch}` cannot be merged into itself", "signoff merge --into BASE"
@@ -108,7 +115,7 @@ def merge_plan(
 
 def _signed_off(harness: Harness, place: PlanLocation) -> ApprovedPlan:
     """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
-    history = trusted_history(harness.ledger, place.record.id)[1]
+    history = trusted_history(harness.ledger, place.id)[1]
     name = shown_name(place.record.name)
     if not history.signed_off or history.run is None or history.finished is None:
         raise NotSignedOff(f"plan `{name}` was not signed off", f"signoff run {shlex.quote(name)}")
@@ -139,20 +146,7 @@ def _refuse_gone(approved: ApprovedPlan) -> None:
         )
 
 
-def _own_branch(git: Git, workspace: Path) -> str:
-    branch = find_worktree(git, workspace).branch
-    if branch is None:
-        raise UsageError(
-            f"`{workspace}` is on no branch",
-            f"cd {shlex.quote(str(workspace))} && git switch BRANCH",
-        )
-    return branch
-
-
-@dataclass(frozen=True)
-class _Merge:
-    """One merge, from the signed-off content to the base."""
-
+class _Merge(Struct, frozen=True):
     harness: Harness
     approved: ApprovedPlan
     git: Git
@@ -298,7 +292,7 @@ class _Merge:
 
     def _ask(self, question: str, context: dict[str, list[str]]) -> str:
         """One open question per plan: asking the same again would only bury it."""
-        plan = self.place.record.id
+        plan = self.place.id
         for entry in self.harness.ledger.open_escalations(plan):
             if entry.data["cause"] == Cause.MERGE:
                 return str(entry.data["id"])
@@ -315,7 +309,7 @@ class _Merge:
 
     def _record(self, commit: str, snapshot: str, lines: tuple[Line, ...]) -> None:
         """Said after the base moved: killed in between, the same command finds it merged."""
-        plan = self.place.record.id
+        plan = self.place.id
         data = {
             "run": self.run,
             "branch": self.branch,
@@ -335,3 +329,56 @@ class _Merge:
         progress = progress_of(self.harness, self.place)
         if progress is not None:
             progress.bring_up_to_date()
+
+
+class UnmergedPlan(Struct, frozen=True):
+    name: str
+    branch: str
+    size: int
+
+
+class MergeOrderReport(Struct, frozen=True):
+    base: str
+    plans: dict[str, UnmergedPlan]
+    answer: MergeOrder
+
+
+def order_of_merges(harness: Harness) -> MergeOrderReport:
+    """Look at every plan that was signed off on a branch of its own and is not merged."""
+    return order_in(harness, take_census(harness))
+
+
+def order_in(harness: Harness, census: Census) -> MergeOrderReport:
+    """The same from a census that was just taken."""
+    place = census.place
+    if place.repository is None:
+        raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")
+    repository = Repository(place.worktree, place.repository)
+    unmerged = [p for p in census.plans if p.standing is PlanStanding.SIGNED_OFF_UNMERGED]
+    with Git.open(repository, harness.environ) as git:
+        base = base_branch(git, repository)
+        trees = {tree.path: tree for tree in list_worktrees(git)}
+        plans = {plan.name: UnmergedPlan(plan.name, "", 0) for plan in unmerged}
+        for plan in unmerged:
+            history = plan.history
+            assert history.run is not None and history.finished is not None
+            # The branch of the worktree it was signed off in; one that is gone has no size.
+            workspace = Path(history.run.data["workspace"])
+            tree = trees.get(workspace)
+            if tree is None or tree.branch is None:
+                continue
+            there = PlanLocation(plan.path, plan.record, workspace, Vault(plan.path.parent))
+            approved = approved_by(harness.ledger, there, history, history.run)
+            text = approved_workspace(harness, approved).text_diff(
+                approved.pins.snapshot, history.finished.data["snapshot"], max_bytes=_MOST_COMPARED
+            )
+            lines = (line for line in text.split("\n") if line[:3] not in _HEADS)
+            signed = sum(line[:1] in ("+", "-") for line in lines)
+            # What was signed off need not be committed yet, so the larger measure counts.
+            size = max(diff_size(git, base, tree.branch), signed)
+            plans[plan.name] = UnmergedPlan(plan.name, tree.branch, size)
+    finished = [
+        Finished(p.name, p.plan.depends_on if p.plan else (), plans[p.name].size) for p in unmerged
+    ]
+    merged = [p.name for p in census.plans if p.standing is PlanStanding.SIGNED_OFF]
+    return MergeOrderReport(base, plans, merge_order(finished, merged))

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.plan import JudgeIn
 from signoff.domain.verdict import Isolation
@@ -20,11 +22,7 @@ from signoff.process.command import Mount
 from signoff.usecases.audit import Line, judge_again
 from signoff.usecases.harness import Harness
 from signoff.usecases.history import ApprovedPlan
-from signoff.usecases.openwork import (
-    approved_workspace,
-    enclosure_of,
-    open_work,
-)
+from signoff.usecases.openwork import approved_workspace, enclosure_of, open_work
 from signoff.usecases.pinning import pins_here
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.guards import Guards
@@ -37,8 +35,7 @@ from signoff.workspace.git import Git
 from signoff.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class JudgedMerge:
+class JudgedMerge(Struct, frozen=True):
     """Every line of the plan on the merged content, and that content's digest."""
 
     lines: tuple[Line, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from signoff.domain.ledger import Entry, Kind
@@ -10,8 +11,8 @@ from signoff.errors import SignoffError
 from signoff.storage.records import PlanRecord
 from signoff.usecases.history import PlanHistory
 from signoff.workspace.branches import branch_heads, is_ancestor
+from signoff.workspace.folders import Repository
 from signoff.workspace.git import Git
-from signoff.workspace.repository import Repository
 from signoff.workspace.worktrees import find_worktree
 
 
@@ -46,29 +47,20 @@ def is_merged(
     return not lived_apart(history, record)
 
 
-class Base:
-    """What plans start from: the commit the main checkout is on; asked for when first needed."""
+def held_by_base(repository: Path | None, environ: Mapping[str, str]) -> Callable[[str], bool]:
+    """Tells whether a commit is in what plans start from: the commit the main checkout is on."""
 
-    def __init__(self, repository: Path | None, environ: Mapping[str, str]):
-        self._repository = repository
-        self._environ = environ
-        self._known: dict[str, bool] = {}
-
-    def holds(self, commit: str) -> bool:
-        """Whether the commit is in the base's history."""
-        if commit not in self._known:
-            self._known[commit] = self._asked(commit)
-        return self._known[commit]
-
-    def _asked(self, commit: str) -> bool:
-        if self._repository is None:
+    @cache
+    def holds(commit: str) -> bool:
+        if repository is None:
             return True
-        repository = Repository(self._repository, self._repository)
         try:
-            with Git.open(repository, self._environ) as git:
+            with Git.open(Repository(repository, repository), environ) as git:
                 if git.bare:
                     return any(is_ancestor(git, commit, h) for h in branch_heads(git).values())
-                head = find_worktree(git, self._repository).head
+                head = find_worktree(git, repository).head
                 return head is not None and is_ancestor(git, commit, head)
         except SignoffError:
             return False  # a commit that git does not know is in no history
+
+    return holds

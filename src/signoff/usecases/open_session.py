@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.agents.session import PlanSession, SessionReport, sign_session
 from signoff.agents.sessions.chain import is_cancelled
@@ -14,7 +16,7 @@ from signoff.domain.session import session_id_of
 from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.parse import parse
-from signoff.settings.agent import SessionPolicy
+from signoff.settings.loading import SessionPolicy
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.history import read_history, read_pins
@@ -26,7 +28,6 @@ from signoff.usecases.openwork import (
     taken,
     workspace_lock,
 )
-from signoff.usecases.pinning import take_pins
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.evidence import Case
 from signoff.verification.guards import Guards
@@ -38,8 +39,7 @@ from signoff.workspace.workspace import Workspace
 _NO_PLAN = Plan(title="", steps=())
 
 
-@dataclass(frozen=True)
-class PinnedJudge:
+class PinnedJudge(Struct, frozen=True):
     """Judges a session's contracts on its workspace, under what was pinned as it began."""
 
     court: Judge
@@ -48,8 +48,11 @@ class PinnedJudge:
     plan: Plan | None
 
     def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
-        """Run a contract on the content as it is now."""
-        guard = self._guard(subject, contract)
+        guard = Guard()
+        for part in self.plan.subjects if self.plan is not None else ():
+            # What a person's plan protects; an agent that chose the check could choose another.
+            if part.id == subject and part.contract == contract:
+                guard = self.guards.of(part, {})
         case = Case(subject, contract, Phase.ATTEMPT, guard, provisional=provisional)
         return replace(self.court.judge(case), provisional=provisional)
 
@@ -58,13 +61,6 @@ class PinnedJudge:
         seen = self.workspace.digest_now(quiet=False)
         self.workspace.remove_caches()
         return seen.digest
-
-    def _guard(self, subject: str, contract: Contract) -> Guard:
-        """What a person's plan protects; an agent that chose the check could choose another."""
-        for part in self.plan.subjects if self.plan is not None else ():
-            if part.id == subject and part.contract == contract:
-                return self.guards.of(part, {})
-        return Guard()
 
 
 def open_session(
@@ -95,13 +91,10 @@ def open_session(
         )
     blob = str(began.data["pins"]) if began is not None else ""
     place = bound if bound is not None else session_place(workspace, session_id or "")
-    pins = (
-        Pins.from_bytes(harness.ledger.get_blob(blob))
-        if blob
-        else _first_pins(harness, place, bound)
-    )
-    if bound is not None and pins.outdated:
-        pins = _first_pins(harness, place, bound)  # a person approved again since, or will have to
+    pins = read_pins(harness.ledger, began) if began is not None and blob else None
+    if pins is None or (bound is not None and pins.outdated):
+        # Outdated: a person approved again since, or will have to.
+        pins = _first_pins(harness, place, bound)
     plan = parse(pins.plan_text).plan if pins.plan_text else None
     return PlanSession.start(
         harness.ledger,
@@ -111,6 +104,7 @@ def open_session(
         author=author,
         session_id=session_id,
         plan=plan,
+        plan_id=bound.id if bound is not None else "",
         budget=budget,
         resume=resume,
         pins=blob or harness.ledger.put_blob(pins.to_bytes()),
@@ -140,13 +134,15 @@ def _beginning(harness: Harness, session_id: str | None) -> Entry | None:
 
 def _first_pins(harness: Harness, place: PlanLocation, bound: PlanLocation | None) -> Pins:
     """As approved, where the plan is; else as everything is now."""
-    if bound is None:
-        return take_pins(harness, place, _NO_PLAN, "")
-    text = bound.read()
-    plan = parse(text).plan
-    approval = read_history(harness.ledger, bound.record.id).approval
-    if approval is not None and approval.data["plan_digest"] == plan.plan_digest:
-        return read_pins(harness.ledger, approval)
+    plan, text = _NO_PLAN, ""
+    if bound is not None:
+        text = bound.read()
+        plan = parse(text).plan
+        approval = read_history(harness.ledger, bound.id).approval
+        if approval is not None and approval.data["plan_digest"] == plan.plan_digest:
+            return read_pins(harness.ledger, approval)
+    from signoff.usecases.pinning import take_pins  # noqa: PLC0415 - not for a plan that is approved
+
     return take_pins(harness, place, plan, text)
 
 
@@ -162,5 +158,5 @@ def _judge(harness: Harness, place: PlanLocation, pins: Pins, plan: Plan | None)
     )
     redactor = redactor_of(harness, known, harness.settings)
     court = open_judge(harness, place, pins, workspace, bench, redactor)
-    guards = Guards.of_plan(pins, workspace, known)
+    guards = Guards.of_plan(pins, workspace, known, harness.home.installed_in(place.workspace))
     return PinnedJudge(court, workspace, guards, plan)

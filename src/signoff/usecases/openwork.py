@@ -9,9 +9,11 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.plan import Plan
@@ -19,22 +21,21 @@ from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SignoffError, UsageError
-from signoff.orchestrator.watch import PinWatch
 from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.process.sandboxes import best_isolation, probe_sandboxes, reachable_sockets
-from signoff.settings.loading import REPOSITORY_FILE, SandboxChoice, Settings, settings_from_pin
+from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
+from signoff.storage.active import VAULT_FOLDER
+from signoff.storage.home import hold
 from signoff.storage.leases import Lease, LeaseRequest, leased
-from signoff.storage.location import VAULT_FOLDER
-from signoff.storage.locks import hold
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, known_secrets
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
 from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
 from signoff.verification.check_runner import CheckRunner
-from signoff.verification.enclosure import Enclosure
+from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.verification.evidence import NoEvidence
-from signoff.verification.guards import Guards
+from signoff.verification.guards import Guards, PinWatch
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
@@ -59,7 +60,7 @@ def open_workspace(
     declared = IgnoreFile("", "\n".join(f"/{glob}" for glob in sorted(writes)))
     return Workspace(
         place.workspace,
-        harness.home.snapshots / _short(place),
+        harness.home.snapshots / workspace_key(place.workspace),
         IgnoreRules((*rules.files, declared)) if writes else rules,
         apart=place.apart() | apart,
         protects=tuple(dict.fromkeys(glob for step in plan.steps for glob in step.protects)),
@@ -84,12 +85,17 @@ def approved_workspace(harness: Harness, approved: ApprovedPlan) -> Workspace:
 
 def workspace_lock(place: PlanLocation) -> str:
     """The lock that keeps one plan at a time in a workspace."""
-    return f"workspace-{_short(place)}"
+    return lock_of_workspace(workspace_key(place.workspace))
+
+
+def lock_of_workspace(key: str) -> str:
+    """The same lock, by the workspace's key."""
+    return f"workspace-{key}"
 
 
 def plan_lock(place: PlanLocation) -> str:
     """The lock that keeps one driver at a time on a plan."""
-    return f"plan-{place.record.id}"
+    return f"plan-{place.id}"
 
 
 @contextmanager
@@ -113,13 +119,19 @@ def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tu
     home whose lock is free counts as dead at once.
     """
     holder = worker.driver(harness, str(place.path))
+    in_vault = place.path.parent.name == VAULT_FOLDER
+    touches: tuple[str, ...] = ()
+    with suppress(SignoffError):
+        # As the file says now; the run goes by what was pinned, and says so when it begins.
+        touches = place.parse().plan.touches
     request = LeaseRequest(
-        plan=place.record.id,
+        plan=place.id,
         name=place.name,
         workspace=place.workspace,
-        workspace_key=_short(place),
-        repository=_shared_by(place),
-        touches=_written_touches(place),
+        workspace_key=workspace_key(place.workspace),
+        # Among which plans it is handed out: a repository's, or those of a vault without.
+        repository=place.record.repository or (str(place.path.parent) if in_vault else None),
+        touches=touches,
         holder=holder,
     )
     locks, workspace = harness.home.locks, workspace_lock(place)
@@ -155,20 +167,6 @@ def attempt_reports(harness: Harness, run: str) -> Path:
     return harness.home.logs / "attempts" / run
 
 
-def _shared_by(place: PlanLocation) -> str | None:
-    """Among which plans this one is handed out: a repository's, or those of a vault without."""
-    in_vault = place.path.parent.name == VAULT_FOLDER
-    return place.record.repository or (str(place.path.parent) if in_vault else None)
-
-
-def _written_touches(place: PlanLocation) -> tuple[str, ...]:
-    """As the file says now; the run goes by what was pinned, and says so when it begins."""
-    try:
-        return place.parse().plan.touches
-    except SignoffError:
-        return ()
-
-
 def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enclosure:
     """What confines the processes of a run on this machine, as the user chose it."""
     chosen = harness.settings.sandbox
@@ -177,7 +175,10 @@ def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enc
     with suppress(OSError):
         cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
     readable, writable = opened_places(harness.settings, user, place.workspace)
-    isolation = _working_isolation(harness)
+    isolation = best_isolation(wanted_isolation(harness.settings))
+    broken = [s for s in probe_sandboxes() if s.isolation is isolation and not s.available]
+    if broken and isolation is not Isolation.NONE:
+        raise SandboxMissing(f"`{isolation}` is chosen and does not work here: {broken[0].detail}")
     # Landlock cannot hide them: `doctor` and `approve` name them then. What the user opened, and
     # what belongs to the work, stays as it is.
     boxed = isolation.has_own_view
@@ -211,26 +212,9 @@ def required_enclosure(
     return enclosure
 
 
-def _working_isolation(harness: Harness) -> Isolation:
-    chosen = best_isolation(wanted_isolation(harness.settings))
-    if chosen is Isolation.NONE:
-        return chosen
-    missing = [s for s in probe_sandboxes() if s.isolation is chosen and not s.available]
-    if missing:
-        raise SandboxMissing(f"`{chosen}` is chosen and does not work here: {missing[0].detail}")
-    return chosen
-
-
-def wanted_isolation(settings: Settings) -> Isolation | None:
-    """The sandbox the user named; None is the best there is."""
-    chosen = settings.sandbox.isolation
-    return None if chosen is SandboxChoice.AUTO else Isolation(chosen.value)
-
-
 def opened_places(
     settings: Settings, user: Path, workspace: Path
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """What the user opened for reading, and for writing."""
     chosen = settings.sandbox
     return _paths(chosen.readable, user, workspace), _paths(chosen.writable, user, workspace)
 
@@ -265,8 +249,7 @@ def held_out_checks(harness: Harness) -> HeldOutChecks:
     return HeldOutChecks(harness.home.path / "heldout")
 
 
-@dataclass(frozen=True)
-class OpenWork:
+class OpenWork(Struct, frozen=True):
     """An approved plan whose contracts can be run: where, in which sandbox, under which guards."""
 
     approved: ApprovedPlan
@@ -276,7 +259,6 @@ class OpenWork:
 
     @property
     def enclosure(self) -> Enclosure:
-        """What confines the processes."""
         return self.judge.bench.enclosure
 
 
@@ -301,7 +283,9 @@ def open_work(
     )
     redactor = redactor_of(harness, plan, approved.settings)
     judge = open_judge(harness, place, pins, workspace, bench, redactor)
-    return OpenWork(approved, workspace, judge, Guards.of_plan(pins, workspace, plan))
+    installed = harness.home.installed_in(place.workspace)
+    guards = Guards.of_plan(pins, workspace, plan, installed)
+    return OpenWork(approved, workspace, judge, guards)
 
 
 def open_judge(
@@ -316,9 +300,9 @@ def open_judge(
     settings = settings_from_pin(pins.settings)
     policy, setup = settings.policy, settings.setup
     enclosure = bench.enclosure
-    room = CleanRoom(workspace, harness.home.path / "rooms" / _short(place))
+    room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
-    kept = harness.home.path / "setups" / _short(place)
+    kept = harness.home.path / "setups" / workspace_key(place.workspace)
     return Judge(
         workspace,
         place.workspace,
@@ -371,5 +355,6 @@ def pin_watch(place: PlanLocation, pins: Pins) -> PinWatch:
     )
 
 
-def _short(place: PlanLocation) -> str:
-    return digest_bytes(str(place.workspace).encode("utf-8", "surrogateescape"))[:24]
+def workspace_key(workspace: Path) -> str:
+    """What a workspace is called in the home folder."""
+    return digest_bytes(str(workspace).encode("utf-8", "surrogateescape"))[:24]

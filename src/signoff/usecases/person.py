@@ -11,32 +11,30 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.digests import digest_bytes
+from signoff.domain.session import shown_list
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
-from signoff.errors import ApprovalRefused, UsageError
+from signoff.errors import ApprovalRefused, NoSuchRun, UsageError
 from signoff.process.ancestry import ProcessIdentity, ancestors, environment_has, identify
 from signoff.process.sandboxes import best_isolation, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
+from signoff.storage.active import find_vault
+from signoff.storage.connected import ConnectedClient, client_above, end_seats, shells_above
+from signoff.storage.home import holders
 from signoff.storage.leases import home_identity
-from signoff.storage.locks import holders
 from signoff.storage.records import Holder
-from signoff.usecases.clients.connected import client_above, shells_above
 from signoff.usecases.harness import Harness
 
 # Clients set these for the commands that they run.
-CLIENT_VARIABLES = (
-    "CLAUDECODE",
-    "CODEX_THREAD_ID",
-    "CODEX_SANDBOX",
-    "GEMINI_CLI",
-    "QWEN_CODE",
-)
-ELSEWHERE = "open a terminal of your own, outside the client, and say it there"
+CLIENT_VARIABLES = ("CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "QWEN_CODE")
+ELSEWHERE = "run the same command in a terminal of your own, outside the client"
 _LOCKS = "locks"
 
 
@@ -46,15 +44,31 @@ def require_person(environ: Mapping[str, str], home: Path, hint: str = ELSEWHERE
     What a client's shell runs is the agent's, and nobody can tell whether a person asked for it.
     """
     by = refuse_in_attempt(environ, home)
-    inside = _client_variable(environ)
-    if inside:
-        raise ApprovalRefused(
-            f"this comes from inside a client's session (`{inside}` is set)", hint
-        )
+    for name in CLIENT_VARIABLES:
+        # Of ourselves, or of a shell that started us: `env -u` takes it from one process only.
+        if environ.get(name) or any(environment_has(shell.pid, name) for shell in shells_above()):
+            said = f"this command runs inside a client's session (`{name}` is set)"
+            raise ApprovalRefused(said, hint)
     client = client_above(home)
     if client is not None:
-        raise ApprovalRefused(f"process {client.pid} above this one is a client at work", hint)
+        raise ApprovalRefused(
+            f"process {client.pid}, which started this command, is a client at work: its agent may"
+            " be asking, and only people decide",
+            hint,
+        )
     return by
+
+
+def end_client(harness: Harness, session: str | None) -> tuple[ConnectedClient, ...]:
+    """Forget the clients that hold a session, or this workspace; none of them may ask for it."""
+    home = harness.home.path
+    require_person(harness.environ, home)
+    workspace = find_vault(harness.cwd, harness.environ).worktree
+    ended = end_seats(home, workspace, session)
+    if not ended:
+        where = f"on `{session}`" if session else "here"
+        raise NoSuchRun(f"no client is at work {where}", "signoff sessions")
+    return ended
 
 
 def refuse_in_attempt(environ: Mapping[str, str], home: Path) -> str:
@@ -64,33 +78,26 @@ def refuse_in_attempt(environ: Mapping[str, str], home: Path) -> str:
     detaches itself is adopted by the driver, which holds a lock.
     """
     if ATTEMPT_VARIABLE in environ:
-        raise ApprovalRefused("this comes from inside an attempt")
+        raise ApprovalRefused("this command runs inside an attempt")
     drivers = {(holder.host, holder.pid) for holder in holders(home / _LOCKS)}
     host = os.uname().nodename
     for ancestor in ancestors():
         if environment_has(ancestor.pid, ATTEMPT_VARIABLE):
-            raise ApprovalRefused(f"process {ancestor.pid} above this one is part of an attempt")
+            raise ApprovalRefused(
+                f"process {ancestor.pid}, which started this command, is part of an attempt"
+            )
         if (host, ancestor.pid) in drivers:
-            raise ApprovalRefused(f"process {ancestor.pid} above this one is driving a run")
+            raise ApprovalRefused(
+                f"process {ancestor.pid}, which started this command, is driving a run"
+            )
     return user_name()
 
 
 def user_name() -> str:
-    """Who is at the terminal, as the system knows them."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return f"uid {os.getuid()}"
-
-
-def _client_variable(environ: Mapping[str, str]) -> str:
-    """Of ourselves, or of a shell that started us: `env -u` takes it from one process only."""
-    for name in CLIENT_VARIABLES:
-        if environ.get(name):
-            return name
-        if any(environment_has(shell.pid, name) for shell in shells_above()):
-            return name
-    return ""
 
 
 ADVICE = (
@@ -114,10 +121,8 @@ def open_sockets(settings: Settings, environ: Mapping[str, str]) -> tuple[str, .
 
 
 def in_words(sockets: tuple[str, ...]) -> str:
-    """What is open, in one line."""
-    named = ", ".join(f"`{path}`" for path in sockets[:_NAMED])
-    more = f" and {len(sockets) - _NAMED} more" if len(sockets) > _NAMED else ""
-    return f"Landlock does not keep agents from programs that listen on {named}{more}"
+    named = shown_list(sockets, _NAMED)
+    return f"Landlock does not keep agents from programs that listen on {named}"
 
 
 def word_of(by: str, sockets: tuple[str, ...]) -> dict[str, object]:
@@ -132,8 +137,7 @@ LONGEST_NAME = 100
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(Struct, frozen=True):
     """`named` ones are the same wherever they ask from; others are as long as their process."""
 
     name: str
@@ -148,7 +152,12 @@ class Worker:
         """
         if holder.worker == self.name:
             return True
-        return not self.named and _was_unnamed(holder) and _is_gone(holder)
+        there = f"{re.escape(holder.host)}:{holder.pid}:[0-9a-f]{{8}}"
+        unnamed = holder.host == socket.gethostname() and re.fullmatch(there, holder.worker)
+        if self.named or not unnamed:
+            return False
+        process = identify(holder.pid)
+        return process is None or _unnamed(process) != holder.worker
 
     def claimant(self, harness: Harness, plan: str) -> Holder:
         """As the holder of a claim: not this short command, but whoever gave it."""
@@ -169,7 +178,7 @@ def find_worker(environ: Mapping[str, str], chosen: str | None = None) -> Worker
         return Worker(_unnamed(parent), parent.pid, named=False)
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         raise UsageError(
-            f"`{name[:LONGEST_NAME]}` is no name for a worker",
+            f"`{name[:LONGEST_NAME]}` cannot be the name of a worker",
             f"choose up to {LONGEST_NAME} characters without spaces",
         )
     return Worker(name, parent.pid, named=True)
@@ -178,13 +187,3 @@ def find_worker(environ: Mapping[str, str], chosen: str | None = None) -> Worker
 def _unnamed(process: ProcessIdentity) -> str:
     born = digest_bytes(process.started.encode())[:8]
     return f"{socket.gethostname()}:{process.pid}:{born}"
-
-
-def _was_unnamed(holder: Holder) -> bool:
-    there = f"{re.escape(holder.host)}:{holder.pid}:[0-9a-f]{{8}}"
-    return holder.host == socket.gethostname() and bool(re.fullmatch(there, holder.worker))
-
-
-def _is_gone(holder: Holder) -> bool:
-    process = identify(holder.pid)
-    return process is None or _unnamed(process) != holder.worker

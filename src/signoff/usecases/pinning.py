@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.ledger import Entry
 from signoff.domain.names import shown_name
-from signoff.domain.plan import Plan
+from signoff.domain.plan import Effects, Plan, RedFirst
+from signoff.domain.session import shown_list
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
-from signoff.process.environment import safe_search_path
+from signoff.process.environment import contract_search_path
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
 from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
@@ -30,9 +33,10 @@ from signoff.verification.obstacles import tools_of
 from signoff.verification.pins import Pins, differences, fingerprint, protected_files
 from signoff.verification.protection import git_rules
 from signoff.verification.since_approval import installed
+from signoff.workspace.byproducts import is_dependency
 from signoff.workspace.caches import LooseCopies
+from signoff.workspace.folders import find_repository
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
-from signoff.workspace.repository import find_repository
 from signoff.workspace.walk import byproduct_digests
 
 
@@ -57,7 +61,7 @@ def take_pins(
         content = approved.snapshot
     manifest, read = workspace.manifest(content), partial(workspace.read, content)
     contracts = {s.id: s.contract for s in plan.subjects if s.contract is not None}
-    search_path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
+    search_path = contract_search_path(harness.environ.get("PATH", ""), place.workspace)
     ignored = Ignored(place.workspace, workspace.byproducts)
     steering = {
         i: influences_of(contract, manifest, read, ignored, search_path)
@@ -107,31 +111,9 @@ _LACKED = {
     "git_rules": "git's own ignore rules",
     "dependencies": "installed packages",
 }
-# What is refused since, by the format that came with it, for the plans that it concerns.
-_REFUSED: tuple[tuple[int, Callable[[Plan, Pins], bool], str], ...] = (
-    (2, lambda plan, _: bool(plan.touches), "changes outside `touches`"),
-    (
-        2,
-        lambda plan, _: any(s.contract is not None for s in plan.subjects),
-        "changes of settings, test data and other files that a check reads and that are no source"
-        " code (`may_change`)",
-    ),
-    (
-        2,
-        lambda plan, _: any(step.protects for step in plan.steps),
-        "changes of protected files by later steps, until the sign-off",
-    ),
-    (2, lambda _, pins: bool(pins.counted), "tests that are gone, by name (`may_shrink`)"),
-    (
-        2,
-        lambda plan, _: any(s.contract is not None for s in plan.subjects),
-        "new comments that silence a linter or type checker (`may_shrink`)",
-    ),
-)
 
 
-@dataclass(frozen=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """What one more approval adds to an older one, in words."""
 
     pinned: tuple[str, ...]
@@ -140,12 +122,13 @@ class Upgrade:
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
         """What each line is about, and one thing of it."""
-        pinned = tuple(("newly pinned", said) for said in self.pinned)
-        return pinned + tuple(("newly refused unless allowed", said) for said in self.refused)
+        parts = (("newly pinned", self.pinned), ("newly refused unless allowed", self.refused))
+        return tuple((head, said) for head, words in parts for said in words)
 
     def __str__(self) -> str:
-        parts = {"newly pinned": self.pinned, "newly refused unless allowed": self.refused}
-        return "; ".join(f"{head}: {', '.join(said)}" for head, said in parts.items() if said)
+        heads = dict.fromkeys(head for head, _ in self.lines)
+        told = {h: ", ".join(said for head, said in self.lines if head == h) for h in heads}
+        return "; ".join(f"{head}: {said}" for head, said in told.items())
 
 
 def upgraded(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
@@ -155,7 +138,7 @@ def upgraded(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
     """
     approved = replace(harness, environ={**harness.environ, "PATH": pins.search_path})
     now = take_pins(approved, place, pinned_plan(pins), pins.plan_text, approved=pins)
-    lacked = {f.name: getattr(now, f.name) for f in fields(pins) if getattr(pins, f.name) is None}
+    lacked = {name: getattr(now, name) for name in pins.lacking}
     steering = {s: {**found, **pins.steering.get(s, {})} for s, found in now.steering.items()}
     return replace(
         pins,
@@ -168,11 +151,25 @@ def upgraded(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
 
 def describe(old: Pins, new: Pins) -> Upgrade:
     """What the new pins have that the old ones lack, and what is refused since."""
-    plan = pinned_plan(new)
-    refused = (
-        words for added, concerns, words in _REFUSED if old.format < added and concerns(plan, new)
-    )
+    refused = _refused_since_format_1(pinned_plan(new), new) if old.format < 2 else ()
     return Upgrade(tuple(_newly_pinned(old, new)), tuple(refused))
+
+
+def _refused_since_format_1(plan: Plan, pins: Pins) -> Iterator[str]:
+    checked = any(s.contract is not None for s in plan.subjects)
+    if plan.touches:
+        yield "changes outside `touches`"
+    if checked:
+        yield (
+            "changes of settings, test data and other files that a check reads and that are no"
+            " source code (`may_change`)"
+        )
+    if any(step.protects for step in plan.steps):
+        yield "changes of protected files by later steps, until the sign-off"
+    if pins.counted:
+        yield "tests that are gone, by name (`may_shrink`)"
+    if checked:
+        yield "new comments that silence a linter or type checker (`may_shrink`)"
 
 
 def lacked_by(pins: Pins) -> str:
@@ -182,35 +179,28 @@ def lacked_by(pins: Pins) -> str:
 
 
 def not_approved(place: PlanLocation, upgrade: Upgrade, roles: str = "") -> NotApproved:
-    """The refusal, with the difference and the command."""
     return NotApproved(
         f"plan `{place.name}` {OLDER}; {upgrade}",
-        f"signoff approve {shlex.quote(str(place.path))}{roles}",
+        f"signoff approve {place.quoted}{roles}",
         {"newly_pinned": list(upgrade.pinned), "newly_refused": list(upgrade.refused)},
     )
 
 
 def _newly_pinned(old: Pins, new: Pins) -> Iterator[str]:
-    for field in fields(new):
-        if getattr(old, field.name) is None:
-            found = getattr(new, field.name) or {}
-            yield f"{_LACKED.get(field.name, field.name)} ({_named(list(found)) or 'none now'})"
+    for name in old.lacking:
+        found = getattr(new, name) or {}
+        yield f"{_LACKED.get(name, name)} ({shown_list(found, _NAMED) or 'none now'})"
     before = {path for found in old.steering.values() for path in found}
     steering = sorted({path for found in new.steering.values() for path in found} - before)
     # An environment has hundreds of files: one number for each folder.
     folders = Counter(path.partition("/")[0] for path in steering if path.count("/") > 1)
     yield from (f"{n} files of what checks run in `{folder}`" for folder, n in folders.items())
     if near := [path for path in steering if path.count("/") <= 1]:
-        yield f"files that steer a check ({_named(near)})"
+        yield f"files that steer a check ({shown_list(near, _NAMED)})"
     if tools := sorted(new.tools.keys() - old.tools.keys()):
-        yield f"programs ({_named(tools)})"
+        yield f"programs ({shown_list(tools, _NAMED)})"
     if counted := sorted(set(new.counted) - set(old.counted)):
         yield f"the number of tests of {', '.join(counted)}"
-
-
-def _named(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(f"`{n}`" for n in names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def pins_for(harness: Harness, place: PlanLocation, pins: Pins, *, running: bool) -> Pins:
@@ -220,20 +210,29 @@ def pins_for(harness: Harness, place: PlanLocation, pins: Pins, *, running: bool
     """
     if pins.workspace == str(place.workspace):
         return pins
-    if running or not _same_repository(place, Path(pins.workspace)):
+    here, there = find_repository(place.workspace), find_repository(Path(pins.workspace))
+    same = (
+        here is not None
+        and there is not None
+        and here.main == there.main == Path(place.record.repository or "")
+        # The folder itself, not one that merely lies in the checkout.
+        and here.top == place.workspace
+        and there.top == Path(pins.workspace)
+    )
+    if running or not same:
         raise UsageError(
             f"the plan was approved for `{pins.workspace}`, not for `{place.workspace}`",
-            f"signoff run {_quoted(place.path)} --workspace {_quoted(pins.workspace)},"
+            f"signoff run {place.quoted} --workspace {_quoted(pins.workspace)},"
             " or approve it again",
         )
-    here = pins_here(harness, place, pins)
-    found = differences(pins, here)
+    now = pins_here(harness, place, pins)
+    found = differences(pins, now)
     if found:
         raise NotApproved(
             f"what was approved differs in `{place.workspace}`: {'; '.join(found)}",
-            f"signoff approve {_quoted(place.path)} --workspace {_quoted(place.workspace)}",
+            f"signoff approve {place.quoted} --workspace {_quoted(place.workspace)}",
         )
-    return here
+    return now
 
 
 def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> None:
@@ -249,7 +248,7 @@ def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> N
     if changed:
         raise NotApproved(
             f"protected files changed since the approval: {', '.join(changed[:10])}",
-            f"signoff approve {shlex.quote(str(place.path))}",
+            f"signoff approve {place.quoted}",
         )
 
 
@@ -265,7 +264,7 @@ def refuse_foreign_worktree(harness: Harness, place: PlanLocation) -> None:
     if place.record.repository is None:
         return
     bound = harness.ledger.glance().binding(place.workspace, Path(place.record.repository))
-    if bound is None or bound.name is None or bound.plan == place.record.id:
+    if bound is None or bound.name is None or bound.plan == place.id:
         return
     name = shown_name(place.record.name)
     raise UsageError(
@@ -275,25 +274,35 @@ def refuse_foreign_worktree(harness: Harness, place: PlanLocation) -> None:
 
 
 def _quoted(named: str | Path) -> str:
-    """As a shell takes it for one word."""
     return shlex.quote(str(named))
 
 
 def pins_here(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
-    """What approving the same plan would pin here, with the approved search path and settings."""
-    approved = replace(harness, environ={**harness.environ, "PATH": pins.search_path})
+    """What approving the same plan would pin here, with the approved search path and settings.
+
+    An environment of the approved checkout is the one of this checkout here.
+    """
+    there, here = Path(pins.workspace), place.workspace
+    entries = [Path(entry) for entry in pins.search_path.split(":")]
+    moved = [here / e.relative_to(there) if e.is_relative_to(there) else e for e in entries]
+    path = ":".join(map(str, moved))
+    approved = replace(harness, environ={**harness.environ, "PATH": path})
     taken = take_pins(approved, place, parse(pins.plan_text).plan, pins.plan_text)
     return replace(taken, settings=pins.settings)
 
 
-def _same_repository(place: PlanLocation, approved_for: Path) -> bool:
-    here, there = find_repository(place.workspace), find_repository(approved_for)
-    return (
-        here is not None
-        and there is not None
-        and here.main == there.main
-        and str(here.main) == place.record.repository
-        # The folder itself, not one that merely lies in the checkout.
-        and here.top == place.workspace
-        and there.top == approved_for
+def tried_first(plan: Plan, pins: Pins) -> tuple[str, ...]:
+    """Whose checks are tried before anybody works, since not every place has the dependencies.
+
+    Those that reach outside, or need not be red, are judged when it is their turn.
+    """
+    found = pins.byproducts or {}
+    if not any(is_dependency(Path(pins.workspace) / path) for path in found):
+        return ()
+    return tuple(
+        subject.id
+        for subject in plan.subjects
+        if subject.contract is not None
+        and subject.contract.effects is not Effects.EXTERNAL
+        and subject.contract.red_first is not RedFirst.OFF
     )

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic_ai.models import Model
 
 import signoff
 from signoff.agents.loop.acting import Confirm, LoopReporter, LoopSetup, Silent
-from signoff.agents.loop.asking import open_model
-from signoff.agents.loop.delegation import SecondModel, with_delegate
+from signoff.agents.loop.delegation import with_delegate
 from signoff.agents.loop.drive import AgentLoop
 from signoff.agents.loop.limits import Ended, LoopLimits, LoopReport, Used
 from signoff.agents.loop.transcript import Past, Transcript
@@ -31,18 +28,18 @@ from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import PLAN_TOOL_NAMES
-from signoff.domain.snapshot import FileKind, Manifest, Snapshot
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, UsageError
 from signoff.orchestrator.events import Event, Reporter
 from signoff.process.environment import safe_search_path
 from signoff.process.shell import find_tool
-from signoff.settings.loading import REPOSITORY_FILE, Role
+from signoff.settings.loading import REPOSITORY_FILE
+from signoff.settings.roles import Role
+from signoff.toolbatch.calls import Event as BatchEvent
+from signoff.toolbatch.calls import Responded
 from signoff.toolbatch.checkers import Thresholds
 from signoff.toolbatch.deriving import CHECKER, CheckSources
-from signoff.toolbatch.events import Event as BatchEvent
-from signoff.toolbatch.events import Responded
-from signoff.toolbatch.kept import Rollbacks
+from signoff.toolbatch.kept import Moment, Rollbacks, ThingKind
 from signoff.toolbatch.opening import Parts
 from signoff.toolbatch.paths import declared
 from signoff.toolbatch.view import BatchLimits
@@ -67,8 +64,7 @@ class Unheard:
         """Nothing."""
 
 
-@dataclass(frozen=True)
-class AgentRequest:
+class AgentRequest(Struct, frozen=True):
     """What the caller wants done, by whom, and how far it may go."""
 
     task: str
@@ -107,12 +103,19 @@ class Play:
         self._place, self._name = place, name
         self._past = self._read_past()
         self.session = self._open()
-        self._let_second_model_rule()
         self._loops: list[AgentLoop] = []
 
     def run(self) -> LoopReport:
-        """Play the request itself."""
-        request, past = self._request, self._past
+        request, past, followup = self._request, self._past, ""
+        if past is not None:
+            # What the person adds, and what became of sub-agents that were at work meanwhile.
+            stopped = self.session.unfinished_children() if self.session is not None else ()
+            told = [
+                f"Step {step} was handed to `{child.id}`, which was stopped before it was finished."
+                f" delegate({step}, …) takes it up again, with what is left of its budget."
+                for child, step in stopped
+            ]
+            followup = "\n\n".join(filter(None, (request.task, "\n".join(told))))
         return self._play(
             LoopSetup(
                 task=request.task,
@@ -122,7 +125,7 @@ class Play:
                 session=self.session,
                 name=self._name,
                 limits=request.limits,
-                followup=self._followup() if past is not None else "",
+                followup=followup,
                 words=request.task if past is not None else "",
             ),
             self._name,
@@ -149,16 +152,6 @@ class Play:
             return loop.run()
         finally:
             self._loops.pop()
-
-    def _followup(self) -> str:
-        """What the person adds, and what became of sub-agents that were at work meanwhile."""
-        stopped = self.session.unfinished_children() if self.session is not None else ()
-        told = [
-            f"Step {step} was handed to `{child.id}`, which was stopped before it was finished."
-            f" delegate({step}, …) takes it up again, with what is left of its budget."
-            for child, step in stopped
-        ]
-        return "\n\n".join(filter(None, (self._request.task, "\n".join(told))))
 
     @property
     def _model(self) -> Model:
@@ -253,24 +246,6 @@ class Play:
             resume=self._past is not None,
         )
 
-    def _let_second_model_rule(self) -> None:
-        if self.session is None or not self.session.policy.blocked_model:
-            return
-        policy, environ = self.session.policy, self._harness.environ
-        address = policy.blocked_base_url or None
-        self.session.let_rule(
-            SecondModel(
-                policy.blocked_model,
-                lambda: open_model(policy.blocked_model, address, environ),
-                self._runner,
-                self._request.reporter.noted,
-                self._charge,
-            )
-        )
-
-    def _charge(self, used: Used) -> None:
-        self._loops[-1].charge(used)
-
     def _tools(self) -> list[Tool]:
         request, session = self._request, self.session
         tools = list(STANDARD_TOOLS if request.tools is None else request.tools)
@@ -282,7 +257,7 @@ class Play:
         return with_delegate(session, tools, self._child)
 
     def _transcript(self, name: str) -> Transcript:
-        folder = self._harness.home.path / "logs" / "sessions"
+        folder = self._harness.home.conversations
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Transcript(folder / f"{name}.jsonl")
 
@@ -326,67 +301,49 @@ def checker_command(search_path: str, thin: Thresholds) -> str:
     return " ".join([*words, asked])
 
 
-@dataclass(frozen=True)
-class _View:
-    """A workspace at one moment: its content, what is ignored in it, and permissions."""
-
-    digest: str = ""
-    environment: str = ""
-    manifest: Manifest = field(default_factory=dict)
-    modes: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass
-class WorkspaceWatch:
+class WorkspaceWatch(Struct):
     """Compares the workspace before and after a command."""
 
     workspace: Workspace
-    _before: _View = field(default_factory=_View)
+    _before: Moment | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)  # a workspace is for one thread
 
     def mark(self) -> str:
         """The digest of the content as it is now."""
-        self._before = self._view()
+        self._before = self._now()
         return self._before.digest
 
     def content(self) -> str:
         """The same, for a call that changes nothing."""
         with self._lock:
-            return self._snapshot().digest
+            seen = self.workspace.digest_now(quiet=False)
+            self.workspace.remove_caches()
+        return seen.digest
 
     def changed_since(self, mark: str) -> Changes:
         """What differs from then; only files that evidence can cite have a digest."""
         # Without a view of then, everything counts as changed.
-        before = self._before if self._before.digest == mark else _View(mark)
-        after = self._view()
-        files = dict.fromkeys(before.manifest.keys() - after.manifest.keys(), "")
-        others = [p for p, mode in after.modes.items() if before.modes.get(p, mode) != mode]
-        for path, state in after.manifest.items():
-            if before.manifest.get(path) == state:
-                continue
-            if state.kind is FileKind.FILE:
-                files[path] = state.sha256
+        known = self._before is not None and self._before.digest == mark
+        before = self._before if known and self._before is not None else Moment(mark, {}, {})
+        after, files, others = self._now(), dict[str, str](), list[str]()
+        for path in before.unlike(after):
+            old, new = before.at(path), after.at(path)
+            if ThingKind.FOLDER in (old.kind, new.kind) or old[:2] == new[:2]:
+                others.append(path)
+            elif new.kind in (ThingKind.FILE, ThingKind.NOTHING):
+                files[path] = new.digest
             else:
                 others.append(path)
         if before.environment != after.environment:
             others.append(IGNORED)
         named = dict(sorted(files.items())[:MOST_NAMED])
-        return Changes(named, tuple(sorted(set(others)))[:MOST_NAMED], after.digest)
+        return Changes(named, tuple(sorted(others))[:MOST_NAMED], after.digest)
 
-    def _snapshot(self) -> Snapshot:
-        seen = self.workspace.digest_now(quiet=False)
-        self.workspace.remove_caches()
-        return seen
-
-    def _view(self) -> _View:
+    def _now(self) -> Moment:
         with self._lock:
-            seen = self._snapshot()
-            manifest = self.workspace.manifest(seen.digest)
-        modes = {}
-        for path in manifest:
-            with suppress(OSError):
-                modes[path] = stat.S_IMODE(os.lstat(self.workspace.root / path).st_mode)
-        return _View(seen.digest, seen.environment, manifest, modes)
+            now = Moment.now(self.workspace)
+            self.workspace.remove_caches()
+        return now
 
 
 def watch_of(harness: Harness, place: PlanLocation, session: PlanSession) -> WorkspaceWatch:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.storage.ledger import Ledger
-from signoff.usecases.harness import PlanLocation
+from signoff.usecases.harness import PlanLocation, is_surely_gone
 
 
-@dataclass(frozen=True)
-class InboxItem:
-    """One open question with everything needed to answer it."""
-
+class InboxItem(Struct, frozen=True):
     id: str
     plan: str
     plan_id: str
@@ -29,22 +26,15 @@ class InboxItem:
     context: dict[str, Any]
     choices: tuple[Choice, ...]
     at: str
-    cause: Cause
+    cause: Cause | None  # None: no question, but work that awaits sign-off
     workspace: str = ""  # of the run that asks; empty where no run does
     host: str = ""  # where that is
 
     @property
     def gone(self) -> bool:
         """Whether nobody can work there any more: the run's folder is known not to exist."""
-        if not self.workspace or self.host != os.uname().nodename:
-            return False
-        try:
-            Path(self.workspace).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except OSError:
-            return False
-        return False
+        here = self.host == os.uname().nodename
+        return bool(self.workspace) and here and is_surely_gone(Path(self.workspace))
 
 
 def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[InboxItem, ...]:
@@ -80,8 +70,8 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[InboxItem, .
 
 def ways_to_end(ledger: Ledger, place: PlanLocation) -> str:
     """What ends the run of a plan, so that an edit of it can be approved."""
-    cancel = f"signoff cancel {shlex.quote(str(place.path))}"
-    asked = [item for item in open_items(ledger, place.record.id) if Choice.REVISE in item.choices]
+    cancel = f"signoff cancel {place.quoted}"
+    asked = [item for item in open_items(ledger, place.id) if Choice.REVISE in item.choices]
     return f"signoff answer {asked[0].id} revise, or {cancel}" if asked else cancel
 
 

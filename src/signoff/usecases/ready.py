@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.names import name_of_file, plan_file, shown_name
+from signoff.domain.names import plan_file, shown_name
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import NotReady, NoVault, SignoffError
 from signoff.gate.dependencies import needed_plans
@@ -25,31 +28,30 @@ from signoff.gate.ready import (
     ReasonKind,
     readiness,
 )
-from signoff.planfile.decode import decode
+from signoff.planfile.blocks import decode
 from signoff.planfile.parse import Parsed, parse
+from signoff.storage.active import VaultPlace, find_vault
 from signoff.storage.claims import Tenancy, tenancies_of
 from signoff.storage.files import read_plan_file
 from signoff.storage.identity import plan_identity
 from signoff.storage.leases import home_identity, is_gone
-from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import Holder, PlanRecord
 from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     PlanHistory,
     fold_run,
+    must_wait,
     pinned_plan,
     read_history,
     read_pins,
-    waits_for_person,
 )
-from signoff.usecases.merged import Base, is_merged
+from signoff.usecases.merged import held_by_base, is_merged
 
 _WITHOUT = PlanHistory(())
 
 
-@dataclass(frozen=True)
-class PlanFacts:
+class PlanFacts(Struct, frozen=True):
     """One plan; `plan` is what counts: as pinned while a run is not over, else as written.
 
     `listed` is False for a plan whose file is gone and which is of interest to others only.
@@ -69,13 +71,12 @@ class PlanFacts:
 
     @property
     def seq(self) -> int:
-        """The number of the last entry that was seen."""
         return self.history.entries[-1].seq if self.history.entries else 0
 
     @property
     def begun(self) -> bool:
         """Whether there is a run to speak of, and nobody has approved the plan anew since."""
-        return self.history.run is not None and not _approved_since(self.history)
+        return self.history.run is not None and not self.history.approved_anew
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -96,7 +97,6 @@ class PlanFacts:
         return ""
 
     def candidate(self) -> Candidate:
-        """As the rules of readiness see it."""
         plan = self.plan
         return Candidate(
             name=self.name,
@@ -108,8 +108,7 @@ class PlanFacts:
         )
 
 
-@dataclass(frozen=True)
-class Census:
+class Census(Struct, frozen=True, dict=True):
     """All plans of one vault at one look; `scope` is what they share on record."""
 
     place: VaultPlace
@@ -118,7 +117,6 @@ class Census:
 
     @cached_property
     def by_name(self) -> dict[str, PlanFacts]:
-        """The plans by their names."""
         return {plan.name: plan for plan in self.plans}
 
 
@@ -166,12 +164,10 @@ def read_written(path: Path) -> Written:
 
 
 class _Look:
-    """One look at the ledger, for all plans."""
-
     def __init__(self, harness: Harness, place: VaultPlace, rows: Sequence[Tenancy]):
         self._harness = harness
         self._place = place
-        self._base = Base(place.repository, harness.environ)
+        self._in_base = held_by_base(place.repository, harness.environ)
         gone = presumed_dead(harness)
         self._unfinished = {row.plan for row in rows if row.unfinished}
         live = [row for row in rows if row.live]
@@ -226,7 +222,8 @@ class _Look:
                 plan = pinned_plan(read_pins(self._harness.ledger, history.run))
             standing = self._standing(record, history, plan, driver)
             if standing in (PlanStanding.SIGNED_OFF, PlanStanding.SIGNED_OFF_UNMERGED):
-                edited = plan is not None and not _as_approved(history, plan)
+                ran = history.run.data["plan_digest"] if history.run is not None else None
+                edited = plan is not None and plan.plan_digest != ran
                 problem = self._disproved(record, history) if checked else ""
         except SignoffError as error:
             standing, problem = PlanStanding.INVALID, error.message
@@ -250,10 +247,10 @@ class _Look:
             return PlanStanding.IN_PROGRESS
         if history.running and history.run is not None:
             pins = read_pins(self._harness.ledger, history.run)
-            waits = waits_for_person(history, pinned_plan(pins), pins)
+            waits = must_wait(history, pinned_plan(pins), pins, time.time())
             return PlanStanding.WAITING_FOR_PERSON if waits else PlanStanding.INTERRUPTED
-        if history.signed_off and not _approved_since(history):
-            merged = is_merged(history, record, self._base.holds)
+        if history.signed_off and not history.approved_anew:
+            merged = is_merged(history, record, self._in_base)
             return PlanStanding.SIGNED_OFF if merged else PlanStanding.SIGNED_OFF_UNMERGED
         if plan is None:
             return PlanStanding.INVALID
@@ -270,29 +267,10 @@ class _Look:
         return "the ledger does not prove its sign-off" if report.gate is Gate.SHUT else ""
 
 
-_BY_STATUS = {
-    PlanStatus.APPROVED: PlanStanding.APPROVED,
-    PlanStatus.FAILED: PlanStanding.FAILED,
-}
+_BY_STATUS = {PlanStatus.APPROVED: PlanStanding.APPROVED, PlanStatus.FAILED: PlanStanding.FAILED}
 
 
-def _approved_since(history: PlanHistory) -> bool:
-    """Whether somebody wants the plan run once more."""
-    return (
-        history.approval is not None
-        and history.run is not None
-        and history.approval.seq > history.run.seq
-    )
-
-
-def _as_approved(history: PlanHistory, plan: Plan) -> bool:
-    return history.run is not None and history.run.data["plan_digest"] == plan.plan_digest
-
-
-@dataclass(frozen=True)
-class ReadyReport:
-    """Every plan of the vault with its answer."""
-
+class ReadyReport(Struct, frozen=True):
     census: Census
     answer: Readiness
 
@@ -304,19 +282,17 @@ class ReadyReport:
 
     @property
     def anything(self) -> bool:
-        """Whether there is work for somebody."""
         return any(answer.state is PlanState.READY for _, answer in self.plans)
 
 
 def find_ready(harness: Harness) -> ReadyReport:
-    """Look at all plans and ask the rules."""
     census = take_census(harness)
     return ReadyReport(census, readiness([plan.candidate() for plan in census.plans]))
 
 
 def find_needs(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
     """What is wrong with a plan's `depends_on`, going by the other plans of its vault."""
-    name = _name_in_vault(place)
+    name = place.name_in_vault
     if name is None or not parsed.plan.depends_on:
         return ()
     around = _around(harness, place)
@@ -325,28 +301,24 @@ def find_needs(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[F
 
 def needs_findings(answer: PlanReadiness | None, parsed: Parsed) -> tuple[Finding, ...]:
     """The same, from an answer that is known: a ring is an error, nobody's name a warning."""
-    reasons = answer.reasons if answer is not None else ()
-    return tuple(
-        _needs_finding(parsed, str(reason), circular=reason.kind is ReasonKind.CYCLE)
-        for reason in reasons
-        if reason.kind in (ReasonKind.CYCLE, ReasonKind.DANGLING)
-    )
-
-
-def _needs_finding(parsed: Parsed, said: str, *, circular: bool) -> Finding:
-    lines = (i for i, text in enumerate(parsed.lines, 1) if text.startswith("depends_on"))
-    line = next(lines, 1)
+    numbered = enumerate(parsed.lines, 1)
+    line = next((i for i, text in numbered if text.startswith("depends_on")), 1)
     text = parsed.lines[line - 1].rstrip("\r")
-    if circular:
-        hint = "take one of them out of `depends_on`: none of these plans can ever start"
-        return Finding("circular-dependency", Severity.ERROR, line, f"the plan {said}", hint, text)
-    hint = "correct the name, or write that plan: until then this one does not start"
-    return Finding("unknown-dependency", Severity.WARNING, line, f"the plan {said}", hint, text)
+    found = []
+    for reason in answer.reasons if answer is not None else ():
+        said = f"the plan {reason}"
+        if reason.kind is ReasonKind.CYCLE:
+            hint = "take one of them out of `depends_on`: none of these plans can ever start"
+            found.append(Finding("circular-dependency", Severity.ERROR, line, said, hint, text))
+        elif reason.kind is ReasonKind.DANGLING:
+            hint = "correct the name, or write that plan: until then this one does not start"
+            found.append(Finding("unknown-dependency", Severity.WARNING, line, said, hint, text))
+    return tuple(found)
 
 
 def refuse_unready(harness: Harness, place: PlanLocation, verb: str) -> None:
     """NotReady when the plan depends on what is not signed off and merged."""
-    name = _name_in_vault(place)
+    name = place.name_in_vault
     if name is None or not place.parse().plan.depends_on:
         return
     known = take_census(_around(harness, place)).by_name
@@ -361,11 +333,6 @@ def refuse_unready(harness: Harness, place: PlanLocation, verb: str) -> None:
             f"plan `{shown}` depends on {'; '.join(missing)}",
             f"signoff ready shows the order; signoff {verb} {shlex.quote(shown)} --anyway does it",
         )
-
-
-def _name_in_vault(place: PlanLocation) -> str | None:
-    """The name by which other plans may need it; None of a file that lies elsewhere."""
-    return name_of_file(place.path.name) if place.path.parent == place.vault.path else None
 
 
 def _around(harness: Harness, place: PlanLocation) -> Harness:

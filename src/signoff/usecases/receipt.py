@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Entry
@@ -22,6 +23,7 @@ from signoff.errors import (
     UsageError,
 )
 from signoff.gate.state import State
+from signoff.storage.archive import refuse_bundle
 from signoff.storage.files import append_lines, read_plan_file, swap_file
 from signoff.storage.home import Home
 from signoff.storage.keys import PublicKey, own_public_key, read_public_key, signing_key
@@ -29,7 +31,6 @@ from signoff.storage.receipts import (
     MAX_RECEIPT_BYTES,
     ReceiptStore,
     Sealed,
-    note_in_git,
     open_sealed,
     read_anchors,
     seal,
@@ -44,8 +45,10 @@ LARGEST_ANCHORS = 64 * 1024 * 1024
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
-class IssuedReceipt:
+_OfRun = TypeVar("_OfRun", "IssuedReceipt", SignOff)
+
+
+class IssuedReceipt(Struct, frozen=True):
     """The receipt of one run, and whether it had to be made just now."""
 
     run: str
@@ -53,22 +56,13 @@ class IssuedReceipt:
     new: bool
 
 
-@dataclass(frozen=True)
-class ReceiptReport:
+class ReceiptReport(Struct, frozen=True):
     """A receipt by itself: kept when a known key signed it, unknown when nobody knows the key."""
 
     sealed: Sealed
     summary: Summary
     result: Result
     key: str  # whose: a file's name, "this home", or empty
-
-
-@dataclass(frozen=True)
-class AnchorReport:
-    """What was said, and where."""
-
-    anchor: Anchor
-    places: tuple[str, ...]
 
 
 def make_receipts(
@@ -92,7 +86,7 @@ def _receipts(
     public = key.public if key is not None else own_public_key(harness.home.keys)
     previous: str | None = None
     for signed in sign_offs(entries):
-        stored = store.read(place.record.id, signed.run)
+        stored = store.read(place.id, signed.run)
         if stored is None and key is None:
             # Not made yet, or lost: what the next one must name is then for itself to say.
             previous = UNKNOWN
@@ -106,7 +100,7 @@ def _receipts(
         else:
             assert key is not None
             made = IssuedReceipt(signed.run, seal(statement, key), new=True)
-            store.keep(place.record.id, signed.run, made.sealed)
+            store.keep(place.id, signed.run, made.sealed)
         previous = made.sealed.digest
         yield made
 
@@ -115,18 +109,24 @@ def export_receipt(
     harness: Harness, place: PlanLocation, run: str | None, output: Path | None
 ) -> IssuedReceipt:
     """The receipt of a run (the newest sign-off unless named), made if it was lost."""
-    made = make_receipts(harness, place)
-    wanted = [m for m in made if run is None or m.run == run]
+    chosen = newest_of(make_receipts(harness, place), place, run)
+    if output is not None:
+        write_once(harness.cwd / output, chosen.sealed.data)
+    return chosen
+
+
+def newest_of(found: Iterable[_OfRun], place: PlanLocation, run: str | None) -> _OfRun:
+    """What is about this run, or the newest; NoSuchRun where it was not signed off."""
+    wanted = [one for one in found if run is None or one.run == run]
     if not wanted:
         which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
-        raise NoSuchRun(f"{which} was not signed off, so there is no receipt")
-    if output is not None:
-        write_once(harness.cwd / output, wanted[-1].sealed.data)
+        raise NoSuchRun(f"{which} was not signed off, so there is nothing to prove")
     return wanted[-1]
 
 
 def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> ReceiptReport:
     """Check form and signature; with nothing but the file and a public key."""
+    refuse_bundle(path, "receipt")
     sealed = open_sealed(read_given_file(path, MAX_RECEIPT_BYTES), str(path))
     try:
         summary = summary_of(sealed.statement)
@@ -139,33 +139,24 @@ def verify_receipt(home: Home | None, path: Path, keys: Sequence[Path]) -> Recei
     return ReceiptReport(sealed, summary, Result.UNKNOWN, "")
 
 
-def anchor_head(
-    harness: Harness, place: PlanLocation, file: Path | None, git_note: bool
-) -> AnchorReport:
-    """Say the head of the chain outside: to a file, to the repository's notes, or both."""
-    if file is None and not git_note:
-        raise UsageError("nothing says where to anchor", "add --file FILE or --git-note")
+def anchor_head(harness: Harness, place: PlanLocation, file: Path) -> Anchor:
+    """Append the head of the chain to a file that is kept outside."""
     entries = trusted_entries(harness, place)
     made = make_receipts(harness, place, entries)
     if not entries:
         raise NoSuchRun(f"the ledger has nothing about plan `{place.name}` yet")
     last = entries[-1]
     receipt = made[-1].sealed.digest if made else None
-    anchor = Anchor(place.record.id, place.name, last.seq, last.hash, last.at, receipt)
-    places = []
-    if file is not None:
-        append_lines(harness.cwd / file, anchor.line())
-        places.append(str(file))
-    if git_note:
-        places.append(note_in_git(place.workspace, anchor, harness.environ))
-    return AnchorReport(anchor, tuple(places))
+    anchor = Anchor(place.id, place.name, last.seq, last.hash, last.at, receipt)
+    append_lines(harness.cwd / file, anchor.line())
+    return anchor
 
 
 def check_receipts(
     harness: Harness, place: PlanLocation, entries: Sequence[Entry]
 ) -> tuple[str, ...]:
     """The digests of the receipts here, all of them about this very ledger; raises otherwise."""
-    runs = harness.home.receipt_runs(place.record.id)
+    runs = harness.home.receipt_runs(place.id)
     if not runs:
         return ()
     found = tuple(_receipts(harness, place, entries, make=False))
@@ -188,7 +179,7 @@ def check_anchors(
     known = {entry.seq: entry.hash for entry in entries}
     own = [a for a in anchors if a.plan == plan and (whole or a.seq <= len(entries))]
     if not own:
-        raise ProofInvalid(f"`{path}` anchors nothing of this ledger", "name the file with anchors")
+        raise ProofInvalid(f"`{path}` has no anchor of this ledger", "name the file with anchors")
     for anchor in own:
         if known.get(anchor.seq) != anchor.hash:
             raise LedgerBroken(
@@ -204,7 +195,7 @@ def check_anchors(
 
 def trusted_entries(harness: Harness, place: PlanLocation) -> tuple[Entry, ...]:
     """The plan's entries, every hash recomputed first."""
-    return trusted_history(harness.ledger, place.record.id)[1].entries
+    return trusted_history(harness.ledger, place.id)[1].entries
 
 
 def expected_statement(

@@ -5,15 +5,20 @@ run_plan → driven → _approved → open_work → _begin → Drive.drive → r
 
 from __future__ import annotations
 
+import math
 import secrets
-import shlex
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
 from signoff import __version__
-from signoff.agents.command import CommandAgent, check_role
+from signoff.agents.command import CommandAgent
+from signoff.agents.presets import with_presets
+from signoff.agents.troubles import check_role
 from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork, read_fact
 from signoff.domain.findings import Finding
@@ -23,13 +28,16 @@ from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
-from signoff.orchestrator.openrun import OpenRun
-from signoff.settings.loading import HUMAN_ROLE, REPOSITORY_FILE
+from signoff.orchestrator.openrun import LaneMaker, OpenRun
+from signoff.process.environment import safe_search_path
+from signoff.settings.loading import REPOSITORY_FILE
+from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
 from signoff.usecases.audit import AuditReport, audit_plan, look_at_content
+from signoff.usecases.gc import keep_quota
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import (
     ApprovedPlan,
@@ -38,12 +46,12 @@ from signoff.usecases.history import (
     approved_with,
     fold_run,
     intact_history,
+    must_wait,
     older_pins,
     read_history,
     read_pins,
     require_proved,
     role_words,
-    waits_for_person,
 )
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
@@ -57,6 +65,7 @@ from signoff.usecases.openwork import (
     refuse_own_output,
     required_enclosure,
     unopened,
+    workspace_key,
     workspace_lock,
 )
 from signoff.usecases.person import find_worker
@@ -66,6 +75,7 @@ from signoff.usecases.pinning import (
     pins_for,
     refuse_foreign_worktree,
     require_protected_as_approved,
+    tried_first,
 )
 from signoff.usecases.questions import InboxItem, open_items
 from signoff.usecases.ready import refuse_unready
@@ -80,8 +90,7 @@ class DurableEngine(Protocol):
         """Drive the run; None when it waits for a person."""
 
 
-@dataclass(frozen=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What the person asked for; whom the run tells, and what makes it durable."""
 
     reporter: Reporter
@@ -90,6 +99,8 @@ class RunOptions:
     roles: Mapping[str, str] | None = None
     cancelled: Callable[[], bool] = lambda: False
     worker: str | None = None
+    wait: bool = False  # stay while a usage limit parks the run
+    jobs: int | None = None  # attempts at the same time; None: as the user's settings say
     anyway: bool = False  # although plans it depends on are not signed off and merged
     output: tuple[Path, ...] = ()  # files that the caller writes into while the run goes on
     session: SessionWork | None = None  # did the steps already: they are judged, given to nobody
@@ -97,8 +108,7 @@ class RunOptions:
     tell: Callable[[str], None] = lambda _: None  # what the person should know before it begins
 
 
-@dataclass(frozen=True)
-class RunReport:
+class RunReport(Struct, frozen=True):
     """How it stands after driving; `outcome` is None while the run waits for a person."""
 
     outcome: Outcome | None
@@ -128,41 +138,43 @@ def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunRepor
     harness.home.keep_apart(place.workspace)
     refuse_foreign_worktree(harness, place)
     # Before we hold the plan ourselves; a run that was begun goes on whatever it depends on.
-    if not options.anyway and not read_history(harness.ledger, place.record.id).running:
+    if not options.anyway and not read_history(harness.ledger, place.id).running:
         refuse_unready(harness, place, "run")
     harness.home.keep_reserve()
     with driven(harness, place, find_worker(harness.environ, options.worker)) as (lease, holder):
-        history = intact_history(harness.ledger, place.record.id, place.path)
+        history = intact_history(harness.ledger, place.id, place.path)
         if history.finished is not None and history.status(place.digest()) is PlanStatus.DONE:
             return _already_over(harness, place, history)
         approved = _approved(harness, place, history, options)
         begun = approved.history.running
-        if begun and waits_for_person(approved.history, approved.plan, approved.pins):
+        until = math.inf if options.wait else time.time()
+        if begun and must_wait(approved.history, approved.plan, approved.pins, until):
             return _waiting(harness, approved, options)
         if not begun:
             require_protected_as_approved(harness, approved)
         # A driver that lost its lease stops like one that a person stopped.
-        cancelled, session = options.cancelled, _session_of(approved.history, options)
+        cancelled, session = options.cancelled, options.session
+        if begun and session is None and not options.roles:
+            # Whose work the run signs: one that is resumed goes on with it.
+            kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
+            said = [e.data.get("session") for e in approved.history.entries if e.kind in kinds]
+            session = read_fact(SessionWork, said[-1]) if said[-1] else None
         options = replace(options, session=session, cancelled=lambda: cancelled() or lease.lost())
         work = _open(harness, approved, options)
         run, fence = _begin(harness, approved, holder, options, lease)
         opened = _open_run(harness, work, options, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
         outcome = options.engine().drive(run, Drive(opened).drive)
+        if outcome is not None:
+            work.judge.rooms.give_back()
+            if opened.lanes is not None:
+                opened.lanes.give_back()
+            keep_quota(harness, options.tell)
     report = replace(_report(harness, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
     # Signed off a moment ago, on a snapshot taken after everything was judged.
     return replace(report, status=replace(report.status, content=ContentStatus(differs=False)))
-
-
-def _session_of(history: PlanHistory, options: RunOptions) -> SessionWork | None:
-    """Whose work the run signs; one that is resumed goes on with it, unless roles are named."""
-    if options.session is not None or options.roles or not history.running:
-        return options.session
-    kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
-    said = [e.data.get("session") for e in history.entries if e.kind in kinds]
-    return read_fact(SessionWork, said[-1]) if said[-1] else None
 
 
 def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -> RunReport:
@@ -202,15 +214,23 @@ def _approved(
 ) -> ApprovedPlan:
     """What the run goes by: an open one by its own pins, a new one by the newest approval."""
     if history.running:
-        history = _upgraded_run(harness, place, history, options)
+        if older_pins(harness.ledger, history, "") is not None:
+            # It goes on by today's pins; those of an older version need a person's word first.
+            proposal = propose(harness, place)
+            assert proposal.upgrade is not None, "its pins are of an older version"
+            if not options.yes and not harness.settings.auto_approve:
+                raise not_approved(place, proposal.upgrade)
+            approve_unasked(harness, proposal, options.yes, options.tell, options.warn)
+            history = intact_history(harness.ledger, place.id, place.path)
         assert history.run is not None
         entry = history.run
     else:
         entry = _require_approval(harness, place, history, options)
-        history = read_history(harness.ledger, place.record.id)
+        history = read_history(harness.ledger, place.id)
     pins = pins_for(harness, place, read_pins(harness.ledger, entry), running=history.running)
     approved = approved_with(place, history, entry, pins)
-    return replace(approved, settings=approved.settings.with_roles(options.roles or {}))
+    given = approved.settings.with_roles(options.roles or {})
+    return replace(approved, settings=with_presets(given))
 
 
 def _require_approval(
@@ -227,7 +247,7 @@ def _require_approval(
         harness, place, read_ignore_rules(place.workspace), place.parse().plan
     )
     refuse_own_output(options.output, workspace)
-    given = harness.settings.with_roles(options.roles or {})
+    given = with_presets(harness.settings.with_roles(options.roles or {}))
     proposal = propose(replace(harness, settings=given), place)
     if options.yes or harness.settings.auto_approve:
         return approve_unasked(harness, proposal, options.yes, options.tell, options.warn)
@@ -237,23 +257,7 @@ def _require_approval(
     why = "was not approved" if approval is None else "changed since it was approved"
     if approved:
         why = f"was approved with another `{REPOSITORY_FILE}` than there is now"
-    raise NotApproved(
-        f"plan `{place.name}` {why}", f"signoff approve {shlex.quote(str(place.path))}{given_roles}"
-    )
-
-
-def _upgraded_run(
-    harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
-) -> PlanHistory:
-    """An open run goes on by today's pins; those of an older version need a person's word first."""
-    if older_pins(harness.ledger, history, "") is None:
-        return history
-    proposal = propose(harness, place)
-    assert proposal.upgrade is not None, "its pins are of an older version"
-    if not options.yes and not harness.settings.auto_approve:
-        raise not_approved(place, proposal.upgrade)
-    approve_unasked(harness, proposal, options.yes, options.tell, options.warn)
-    return intact_history(harness.ledger, place.record.id, place.path)
+    raise NotApproved(f"plan `{place.name}` {why}", f"signoff approve {place.quoted}{given_roles}")
 
 
 def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> OpenWork:
@@ -261,7 +265,15 @@ def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> Open
     place, pins = approved.place, approved.pins
     refuse_own_output(options.output, approved_workspace(harness, approved))
     if options.session is None:
-        _check_roles(approved)
+        roles = approved.settings.roles
+        for target in dict.fromkeys(step.target for step in approved.plan.steps):
+            if target not in roles and target != HUMAN_ROLE:
+                raise UnknownRole(
+                    f"nobody is configured for role `{target}`",
+                    f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
+                )
+            if target != HUMAN_ROLE:
+                check_role(roles[target], pins.search_path, place.workspace, harness.environ)
     enclosure = required_enclosure(harness, place, pins.search_path, approved.settings)
     missing = unopened(enclosure, place.workspace)
     if missing is not None:
@@ -272,20 +284,6 @@ def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> Open
     )
 
 
-def _check_roles(approved: ApprovedPlan) -> None:
-    """Whether somebody is configured, and can be started, for every role of the plan."""
-    roles = approved.settings.roles
-    for target in dict.fromkeys(step.target for step in approved.plan.steps):
-        if target == HUMAN_ROLE:
-            continue
-        if target not in roles:
-            raise UnknownRole(
-                f"nobody is configured for role `{target}`",
-                f"add [roles.{target}] to signoff.toml, or --role {target}='COMMAND'",
-            )
-        check_role(roles[target], approved.pins.search_path, approved.place.workspace)
-
-
 def _begin(
     harness: Harness, approved: ApprovedPlan, holder: Holder, options: RunOptions, lease: Lease
 ) -> tuple[str, Fence]:
@@ -294,7 +292,7 @@ def _begin(
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
         "roles": dict(options.roles or {}),
-        **({} if options.session is None else {"session": asdict(options.session)}),
+        **({} if options.session is None else {"session": to_builtins(options.session)}),
         "runner": f"signoff {__version__}",
         **{name: fact for name, fact in holder.facts().items() if name != "home"},
     }
@@ -304,19 +302,20 @@ def _begin(
         draft = Draft(Kind.RUN_RESUMED, {"fence": fence.token, **said}, run=run)
     else:
         run = secrets.token_hex(4)
-        fence = ledger.begin_run(place.record.id, run, holder)
+        fence = ledger.begin_run(place.id, run, holder)
         data = {
             "pins": ledger.put_blob(approved.pins.to_bytes()),
             "plan_digest": approved.entry.data["plan_digest"],
             "workspace": str(place.workspace),
             "resumes": history.run_id,
             "counted": approved.pins.counted,
+            "tried": tried_first(approved.plan, approved.pins),
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
     with ledger.database.transaction():
         lease.begin_run(run, approved.plan.touches)
-        entries = ledger.append_within(place.record.id, [draft], fence=fence)
+        entries = ledger.append_within(place.id, [draft], fence=fence)
     for entry in entries:
         options.reporter.tell(Appended(entry))
     return run, fence
@@ -328,7 +327,7 @@ def _open_run(
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
     return OpenRun(
-        plan_id=place.record.id,
+        plan_id=place.id,
         run=run,
         plan=approved.plan,
         plan_path=place.path,
@@ -344,8 +343,14 @@ def _open_run(
         judge=work.judge,
         guards=work.guards,
         agent=CommandAgent(
-            harness.environ, pins.search_path, workspace_lock(place), work.enclosure
+            harness.environ,
+            pins.search_path,
+            workspace_lock(place),
+            work.enclosure,
+            harness.settings.prices,
         ),
+        wait=options.wait,
+        lanes=_lanes(harness, work, options),
         agent_isolation=work.enclosure.of_agents,
         projection=projection_of(harness, place),
         watch=pin_watch(place, pins),
@@ -358,22 +363,38 @@ def _open_run(
     )
 
 
-def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
-    return RunReport(
-        outcome,
-        status_of(harness, place),
-        open_items(harness.ledger, place.record.id),
-        no_receipt=_sign_receipt(harness, place) if outcome is Outcome.DONE else "",
+def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
+    """Lanes as many as were asked for; one is needed where an earlier driver had some."""
+    jobs = harness.settings.jobs if options.jobs is None else options.jobs
+    why_not = ""
+    if not work.enclosure.of_agents.has_own_view:
+        why_not = "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
+    elif not work.judge.rooms.by_default:
+        why_not = "clean rooms, which `[sandbox] clean_room` turns off"
+    if why_not and jobs > 1 and len(work.approved.plan.steps) > 1:
+        options.tell(f"steps run one after the other: side by side needs {why_not}")
+    if why_not or options.session is not None:
+        return None
+    place = work.approved.place
+    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
+    return LaneMaker(
+        jobs,
+        {**harness.environ, "PATH": path},
+        harness.home.path / "lanes" / workspace_key(place.workspace),
+        work.workspace,
+        workspace_lock(place),
     )
 
 
-def _sign_receipt(harness: Harness, place: PlanLocation) -> str:
-    """Why there is no receipt; the sign-off stands without, and the next look makes it."""
-    # What signs takes longer to load than everything before the first step.
-    from signoff.usecases.receipt import make_receipts  # noqa: PLC0415
+def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
+    status, no_receipt = status_of(harness, place), ""
+    if outcome is Outcome.DONE:
+        # What signs takes longer to load than everything before the first step.
+        from signoff.usecases.receipt import make_receipts  # noqa: PLC0415
 
-    try:
-        make_receipts(harness, place)
-    except SignoffError as error:
-        return error.message
-    return ""
+        try:
+            make_receipts(harness, place)
+        except SignoffError as error:
+            no_receipt = error.message  # the sign-off stands without, and the next look makes it
+    items = open_items(harness.ledger, place.id)
+    return RunReport(outcome, status, items, no_receipt=no_receipt)

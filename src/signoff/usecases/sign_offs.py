@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
@@ -32,20 +33,13 @@ from signoff.planfile.parse import parse
 from signoff.usecases.worked import Work, work_of, worked
 from signoff.verification.pins import Pins, differences
 
+_BEGINS = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
 ReadPins = Callable[[str], Pins]
 # What entries that were made up, not written by us, can raise when they are read.
-SENSELESS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
+SENSELESS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
-class SignOff:
+class SignOff(Struct, frozen=True):
     """One entry that signs off a run or an agent's session, and every entry up to it."""
 
     run: str
@@ -53,7 +47,6 @@ class SignOff:
 
     @property
     def finished(self) -> Entry:
-        """The entry that signs off."""
         return self.entries[-1]
 
 
@@ -87,7 +80,11 @@ def receipt_of(
     run, entries, finished = signed.run, signed.entries, signed.finished
     if finished.kind is Kind.SESSION_SIGNED:
         return _receipt_of_session(signed, name, previous)
-    started = _one(entries, Kind.RUN_STARTED, run)
+    begun = [e for e in entries if e.run == run and e.kind in _BEGINS]
+    starts = [e for e in begun if e.kind is Kind.RUN_STARTED]
+    if len(starts) != 1:
+        raise LedgerBroken(f"run `{run}` was started {len(starts)} times, not once")
+    started, runners = starts[0], (e.data.get("runner") for e in begun)
     approval = _approval(entries, started, read_pins)
     pins = read_pins(started.data["pins"])
     plan = parse(pins.plan_text).plan
@@ -109,7 +106,8 @@ def receipt_of(
         approval=approval,
         pins=started.data["pins"],
         ledger=LedgerSlice(entries[0].seq, finished.seq, finished.hash),
-        runner=_runners(entries, run),
+        # Of old versions nobody said.
+        runner=tuple(dict.fromkeys(str(said) for said in runners if said)),
         steps=tuple(_subject(step, s, state, by_seq) for step, s in subjects),
         postconditions=tuple(_subject(post, s, state, by_seq) for post, s in posts),
         waivers=waivers_of(entries, run, report.waived),
@@ -254,13 +252,6 @@ def _acceptance(
     )
 
 
-def _runners(entries: Sequence[Entry], run: str) -> tuple[str, ...]:
-    """Every version of signoff that drove the run; runs of old versions did not say."""
-    kinds = (Kind.RUN_STARTED, Kind.RUN_RESUMED)
-    said = (e.data.get("runner") for e in entries if e.run == run and e.kind in kinds)
-    return tuple(dict.fromkeys(str(runner) for runner in said if runner))
-
-
 def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> ApprovalProof:
     """The newest approval before the run began; it must be the one the run obeys.
 
@@ -272,20 +263,13 @@ def _approval(entries: Sequence[Entry], started: Entry, read_pins: ReadPins) -> 
         pinned is not None and not differences(read_pins(pinned), read_pins(obeyed))
     )
     if not same:
-        raise LedgerBroken(f"run `{started.run}` obeys pins that nobody approved")
+        raise LedgerBroken(f"run `{started.run}` used pins that nobody approved")
     entry, data = before[-1], before[-1].data
     return ApprovalProof(entry.seq, entry.at, data["by"], data["interactive"], data["policy"])
 
 
-def _one(entries: Sequence[Entry], kind: Kind, run: str) -> Entry:
-    found = [e for e in entries if e.kind is kind and e.run == run]
-    if len(found) != 1:
-        raise LedgerBroken(f"run `{run}` has {len(found)} entries `{kind}`, not one")
-    return found[0]
-
-
 def _unproved(signed: SignOff, why: str) -> LedgerBroken:
     return LedgerBroken(
-        f"the ledger does not bear out the sign-off of run `{signed.run}`: {why}",
+        f"the ledger does not prove the sign-off of run `{signed.run}`: {why}",
         facts={"run": signed.run, "seq": signed.finished.seq},
     )

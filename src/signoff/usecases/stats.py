@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
-from signoff.domain.ledger import Entry, Kind
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.domain.ledger import Kind
 from signoff.domain.receipt import Agent
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
@@ -23,8 +24,7 @@ CLAIMED = "claimed"
 SELF_SET = "self-set"  # the role of an agent that planned for itself
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """Counts about one agent; a claim is kept, broken, tampered, unknown, or not judged at all."""
 
     role: str
@@ -46,33 +46,23 @@ class Tally:
 
     @property
     def refused(self) -> int:
-        """Claims that judging did not bear out."""
         return self.broken + self.tampered + self.unknown
 
     @property
     def attempts_per_kept_step(self) -> float | None:
-        """How often somebody had to try; None without a kept step."""
-        return self._per_kept_step(self.attempts)
+        return self.attempts / self.kept_steps if self.kept_steps else None
 
     @property
     def tokens_per_kept_step(self) -> float | None:
         """All tokens, those of refused attempts included, over the steps that reported any."""
-        return self._per_reported_step(self.tokens)
+        return self.tokens / self.reported_steps if self.reported_steps else None
 
     @property
     def usd_per_kept_step(self) -> float | None:
-        """All money, that of refused attempts included, over the steps that reported any."""
-        return self._per_reported_step(self.usd)
-
-    def _per_kept_step(self, amount: float) -> float | None:
-        return amount / self.kept_steps if self.kept_steps else None
-
-    def _per_reported_step(self, amount: float) -> float | None:
-        return amount / self.reported_steps if self.reported_steps else None
+        return self.usd / self.reported_steps if self.reported_steps else None
 
 
-@dataclass(frozen=True)
-class StatsReport:
+class StatsReport(Struct, frozen=True):
     """The whole answer: agents by role, then command, then model."""
 
     plans: int
@@ -84,26 +74,10 @@ class StatsReport:
     sessions: int = 0  # those that were named
 
 
-class _Who(NamedTuple):
-    """Whom a row is about."""
-
-    role: str
-    command: str
-    model: str
-
-
-@dataclass
-class _Sheet:
-    """What is counted while reading."""
-
-    works: dict[_Who, list[Work]] = field(default_factory=lambda: defaultdict(list))
-    kept_steps: dict[_Who, int] = field(default_factory=lambda: defaultdict(int))
-    reported_steps: dict[_Who, int] = field(default_factory=lambda: defaultdict(int))
-    plans: int = 0
-    runs: int = 0
-    signed_off: int = 0
-    receipts: int = 0
-    sessions: int = 0
+class _Row(Struct, frozen=True):
+    work: Work
+    keeps: bool  # its step was accepted because of it
+    reported: bool  # somebody said what that step used
 
 
 def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
@@ -111,56 +85,59 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
 
     Sessions are counted only when they are named: their agents chose what is kept.
     """
-    sheet = _Sheet()
+    rows: list[_Row] = []
+    totals = Counter[str]()
     every = [r.id for r in harness.ledger.plans() if not r.id.startswith(SESSION_PREFIX)]
     for plan in dict.fromkeys(plans) or every:
-        count = _count_session if plan.startswith(SESSION_PREFIX) else _count_plan
-        count(harness, plan, sheet)
-    agents = tuple(
-        _tally(who, sheet.works[who], sheet.kept_steps[who], sheet.reported_steps[who])
-        for who in sorted(sheet.works)
-    )
-    steps, reported = sum(sheet.kept_steps.values()), sum(sheet.reported_steps.values())
-    everything = [work for works in sheet.works.values() for work in works]
+        read = _session_rows if plan.startswith(SESSION_PREFIX) else _plan_rows
+        rows += read(harness, plan, totals)
+    by_agent: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
+    for row in rows:
+        agent = row.work.agent
+        by_agent[agent.role, agent.name, row.work.model or ""].append(row)
     return StatsReport(
-        plans=sheet.plans,
-        runs=sheet.runs,
-        signed_off=sheet.signed_off,
-        receipts=sheet.receipts,
-        sessions=sheet.sessions,
-        agents=agents,
-        total=_tally(_Who(EVERYBODY, "", ""), everything, steps, reported),
+        plans=totals["plans"],
+        runs=totals["runs"],
+        signed_off=totals["signed_off"],
+        receipts=totals["receipts"],
+        sessions=totals["sessions"],
+        agents=tuple(_tally(*who, found) for who, found in sorted(by_agent.items())),
+        total=_tally(EVERYBODY, "", "", rows),
     )
 
 
-def _count_plan(harness: Harness, plan: str, sheet: _Sheet) -> None:
+def _plan_rows(harness: Harness, plan: str, totals: Counter[str]) -> Iterator[_Row]:
     entries = tuple(harness.ledger.entries(plan))
     started = [e for e in entries if e.kind is Kind.RUN_STARTED and e.run is not None]
-    sheet.plans += bool(started)
-    sheet.runs += len(started)
     signed = {found.run for found in sign_offs(entries)}
-    sheet.signed_off += len(signed)
-    sheet.receipts += len(signed & set(harness.home.receipt_runs(plan)))
+    totals["plans"] += bool(started)
+    totals["runs"] += len(started)
+    totals["signed_off"] += len(signed)
+    totals["receipts"] += len(signed & set(harness.home.receipt_runs(plan)))
     for run in started:
         assert run.run is not None
         works = worked(entries, run.run, read_pins(harness.ledger, run))
+        # A session says what it used once, for all the steps that were done in it.
+        sessions = ((work, work.agent.session) for work in works)
+        told = [w for w, s in sessions if w.tokens is not None or (s and s.tokens is not None)]
+        reported = {work.step for work in told}
+        # The attempt behind each accepted step; steps that a person saw to have none.
+        done = {e.step for e in entries if e.run == run.run and e.kind is Kind.STEP_DONE}
+        kept = [w for w in works if w.result is Result.KEPT and w.agent.name and w.step in done]
+        keepers = {work.step: work for work in reversed(kept)}.values()
         for work in works:
             # A person who works on a step claims nothing: they answer a question.
             if work.agent.name:
-                sheet.works[_who(work)].append(work)
-        reported = {work.step for work in works if _reports(work)}
-        for work in _keepers(entries, run.run, works):
-            sheet.kept_steps[_who(work)] += 1
-            sheet.reported_steps[_who(work)] += work.step in reported
+                yield _Row(work, work in keepers, work.step in reported)
 
 
-def _count_session(harness: Harness, session: str, sheet: _Sheet) -> None:
+def _session_rows(harness: Harness, session: str, totals: Counter[str]) -> Iterator[_Row]:
     """An agent's own plan: a step that it called done is a claim, kept where a check decided."""
-    entries = tuple(harness.ledger.entries(session))
-    state = fold(State(None, driven=False), entries)
-    sheet.sessions += 1
-    sheet.signed_off += state.session.signed is not None
-    sheet.receipts += len(harness.home.receipt_runs(session))
+    state = fold(State(None, driven=False), tuple(harness.ledger.entries(session)))
+    signed = state.session.signed is not None
+    totals["sessions"] += 1
+    totals["signed_off"] += signed
+    totals["receipts"] += len(harness.home.receipt_runs(session))
     done = read_work(harness.ledger, session)
     agent = Agent(SELF_SET, "", done)
     for step in state.plan.steps if state.plan is not None else ():
@@ -172,40 +149,21 @@ def _count_session(harness: Harness, session: str, sheet: _Sheet) -> None:
         work = Work(session, step.id, 1, agent, record.claim.since, CLAIMED, *used)
         if latest is not None:
             work = replace(work, result=latest.result, reason=latest.reason)
-        sheet.works[_who(work)].append(work)
-        kept = latest is not None and latest.kept and state.session.signed is not None
-        sheet.kept_steps[_who(work)] += kept
-        sheet.reported_steps[_who(work)] += kept and done.tokens is not None
+        keeps = latest is not None and latest.kept and signed
+        yield _Row(work, keeps, done.tokens is not None)
 
 
-def _who(work: Work) -> _Who:
-    return _Who(work.agent.role, work.agent.name, work.model or "")
-
-
-def _reports(work: Work) -> bool:
-    """A session says what it used once, for all the steps that were done in it."""
-    session = work.agent.session
-    return work.tokens is not None or (session is not None and session.tokens is not None)
-
-
-def _keepers(entries: Iterable[Entry], run: str, works: Sequence[Work]) -> list[Work]:
-    """The attempt behind each accepted step; steps that a person saw to have none."""
-    kept: dict[str, Work] = {}
-    for work in works:
-        if work.result is Result.KEPT and work.agent.name:
-            kept.setdefault(work.step, work)
-    done = {e.step for e in entries if e.run == run and e.kind is Kind.STEP_DONE}
-    return [work for step, work in kept.items() if step in done]
-
-
-def _tally(who: _Who, works: Sequence[Work], kept_steps: int, reported_steps: int) -> Tally:
+def _tally(role: str, command: str, model: str, rows: Sequence[_Row]) -> Tally:
+    works = [row.work for row in rows]
     claims = [work for work in works if work.claimed]
-    reported = _reporting(works)
+    # Attempts with a report; of a session that several runs judged, the newest alone.
+    told = ((n, w, w.agent.session) for n, w in enumerate(works) if w.tokens is not None)
+    reported = {s.id if s is not None else n: work for n, work, s in told}.values()
     tampered = sum(work.reason is Reason.TAMPERED for work in claims)
     return Tally(
-        role=who.role,
-        command=who.command,
-        model=who.model,
+        role=role,
+        command=command,
+        model=model,
         attempts=len(works),
         claims=len(claims),
         kept=sum(work.result is Result.KEPT for work in claims),
@@ -214,19 +172,9 @@ def _tally(who: _Who, works: Sequence[Work], kept_steps: int, reported_steps: in
         unknown=sum(work.result is Result.UNKNOWN for work in claims),
         heldout_judged=sum(work.heldout in (Result.KEPT, Result.BROKEN) for work in claims),
         heldout_failed=sum(work.heldout is Result.BROKEN for work in claims),
-        kept_steps=kept_steps,
+        kept_steps=sum(row.keeps for row in rows),
         reports=len(reported),
-        reported_steps=reported_steps,
+        reported_steps=sum(row.keeps and row.reported for row in rows),
         tokens=sum(work.tokens or 0 for work in reported),
         usd=round(sum((work.usd or 0.0 for work in reported), 0.0), 9),
     )
-
-
-def _reporting(works: Sequence[Work]) -> list[Work]:
-    """Attempts with a report; of a session that several runs judged, the newest alone."""
-    found: dict[str | int, Work] = {}
-    for number, work in enumerate(works):
-        if work.tokens is not None:
-            session = work.agent.session
-            found[session.id if session is not None else number] = work
-    return list(found.values())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan
@@ -12,29 +13,16 @@ from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.storage.records import Holder
 from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
-from signoff.toolbatch.undo import (
-    Restoring,
-    Undone,
-    UndoStep,
-    last,
-    plan_undo,
-    since,
-    undo,
-)
+from signoff.toolbatch.undo import Restoring, Undone, UndoStep, last, plan_undo, since, undo
 from signoff.usecases.harness import Harness, PlanLocation, session_place
+from signoff.usecases.history import read_pins
 from signoff.usecases.openwork import open_pinned_workspace, taken
 from signoff.usecases.person import require_person
-from signoff.verification.pins import Pins
 
-__all__ = [
-    "HowFar",
-    "Lost",
-    "Restoring",
-    "UndoReport",
-    "UndoStep",
-    "restore_step",
-    "undo_changes",
-]
+__all__ = ["HowFar", "Lost", "Restoring", "UndoReport", "UndoStep", "restore_step", "undo_changes"]
+
+
+_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 
 
 class HowFar(StrEnum):
@@ -44,8 +32,7 @@ class HowFar(StrEnum):
     ALL = "all"  # to where the session began
 
 
-@dataclass(frozen=True)
-class UndoReport:
+class UndoReport(Struct, frozen=True):
     """What was put back, or would be, and what could not be; `left` more can be undone."""
 
     session: str
@@ -71,7 +58,14 @@ def undo_changes(
     require_person(harness.environ, harness.home.path)
     name = session_id_of(session) if session is not None else _newest(harness, workspace)
     changes = _Changes.of(harness, name)
-    _refuse_nothing(changes.rollbacks, name)
+    kept = changes.rollbacks.open()
+    if not any(rollback.can_be_undone for rollback in kept):
+        lost = [lost for rollback in kept for lost in rollback.lost]
+        names = ((f"`{one.path}`" if one.path else "something", one.text) for one in lost[:3])
+        said = "".join(f"; {path} changed: {text}" for path, text in names)
+        raise NoSuchRun(
+            f"nothing of session `{name}` is left that can be undone{said}", f"signoff log {name}"
+        )
     return changes.report(back) if dry_run else changes.undo(back, force=force)
 
 
@@ -85,10 +79,7 @@ def restore_step(harness: Harness, session: str) -> UndoReport | None:
     return changes.undo(HowFar.STEP) if changes.planned(HowFar.STEP).steps else None
 
 
-@dataclass(frozen=True)
-class _Changes:
-    """What a session changed, opened for undoing."""
-
+class _Changes(Struct, frozen=True):
     harness: Harness
     session: str
     place: PlanLocation
@@ -98,7 +89,7 @@ class _Changes:
     def of(cls, harness: Harness, session: str) -> _Changes:
         began = _beginning(harness, session)
         place = session_place(Path(began.data["workspace"]), session)
-        pins = Pins.from_bytes(harness.ledger.get_blob(str(began.data["pins"])))
+        pins = read_pins(harness.ledger, began)
         kept = open_pinned_workspace(harness, place, pins, Plan(title="", steps=()))
         return cls(harness, session, place, Rollbacks(harness.ledger, session, kept))
 
@@ -106,7 +97,13 @@ class _Changes:
         if isinstance(back, int):
             chosen = last(self.rollbacks, back)
         else:
-            chosen = since(self.rollbacks, _point(self.harness, self.session, back))
+            number = before = 0  # of the last change, and of the last before the step began
+            for entry in self.harness.ledger.entries(self.session):
+                if entry.kind in _KEEPING:
+                    number = max(number, int(entry.data["number"]))
+                elif entry.data.get("status") == ClaimStatus.IN_PROGRESS:
+                    before = number if entry.kind is Kind.STEP_CLAIMED else before
+            chosen = since(self.rollbacks, before if back is HowFar.STEP else 0)
         return plan_undo(self.rollbacks.workspace, chosen)
 
     def report(self, back: int | HowFar) -> UndoReport:
@@ -123,30 +120,6 @@ class _Changes:
         return UndoReport(self.session, done.steps, done.lost, undone, left)
 
 
-def _refuse_nothing(rollbacks: Rollbacks, session: str) -> None:
-    kept = rollbacks.open()
-    if any(rollback.can_be_undone for rollback in kept):
-        return
-    lost = [lost for rollback in kept for lost in rollback.lost]
-    names = ((f"`{one.path}`" if one.path else "something", one.text) for one in lost[:3])
-    said = "".join(f"; {name} changed: {text}" for name, text in names)
-    raise NoSuchRun(
-        f"nothing of session `{session}` is left that can be undone{said}", f"signoff log {session}"
-    )
-
-
-def _point(harness: Harness, session: str, back: HowFar) -> int:
-    """The number of the last change before the point."""
-    number = before = 0
-    for entry in harness.ledger.entries(session):
-        if entry.kind in (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT):
-            number = max(number, int(entry.data["number"]))
-        elif entry.kind is Kind.STEP_CLAIMED:
-            begins = entry.data.get("status") == ClaimStatus.IN_PROGRESS
-            before = number if begins else before
-    return before if back is HowFar.STEP else 0
-
-
 def _newest(harness: Harness, workspace: Path) -> str:
     """The session of a workspace that changed something last; one that can be undone goes first."""
     found: list[tuple[bool, str, str]] = []
@@ -155,19 +128,15 @@ def _newest(harness: Harness, workspace: Path) -> str:
             continue
         kept = open_rollbacks(harness.ledger, record.id)
         if kept:
-            at = max((e.at for e in harness.ledger.entries(record.id) if _changes(e)), default="")
+            entries = (e for e in harness.ledger.entries(record.id) if e.kind in _KEEPING)
+            what = ("files", "lost", "snapshot")
+            at = max((e.at for e in entries if any(e.data[name] for name in what)), default="")
             found.append((any(one.can_be_undone for one in kept), at, record.id))
     if not found:
         raise NoSuchRun(
             f"no session changed anything in `{workspace}` that can be undone", "signoff sessions"
         )
     return max(found)[2]
-
-
-def _changes(entry: Entry) -> bool:
-    kinds = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
-    what = ("files", "lost", "snapshot")
-    return entry.kind in kinds and any(entry.data[name] for name in what)
 
 
 def _beginning(harness: Harness, session: str) -> Entry:

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import os
-import shlex
+import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from signoff.agents.command import troubles_of
+from msgspec import Struct
+from msgspec.structs import replace
+
+from signoff.agents.troubles import budget_trouble, hosts_trouble, troubles_of
 from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import Plan, PlanStatus
+from signoff.domain.plan import Budget, Plan, PlanStatus
 from signoff.errors import PlanInvalid
 from signoff.planfile.parse import Parsed
 from signoff.planfile.verify import verify
-from signoff.process.environment import safe_search_path
-from signoff.process.shell import find_tool
-from signoff.process.syntax import syntax_problems
-from signoff.settings.loading import HUMAN_ROLE, Settings
+from signoff.process.environment import contract_search_path, left_out
+from signoff.process.shell import find_tool, installed_modules, syntax_problems
+from signoff.settings.loading import Settings
+from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation, file_names
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
-from signoff.verification.evidence import read_before
 
 
-@dataclass(frozen=True)
-class VerifyReport:
-    """What static verification found."""
-
+class VerifyReport(Struct, frozen=True):
     place: PlanLocation
     plan: Plan
     findings: tuple[Finding, ...]
@@ -43,27 +41,31 @@ class VerifyReport:
         return not any(f.severity is Severity.ERROR for f in self.findings)
 
 
-def verify_plan(harness: Harness, place: PlanLocation) -> VerifyReport:
-    """Check, record, and show the new status in the file."""
+def verify_plan(harness: Harness, place: PlanLocation, *, record: bool = True) -> VerifyReport:
+    """Check, record, and show the new status in the file; or only check."""
     parsed = place.parse()
     digest = parsed.plan.plan_digest
-    status = read_history(harness.ledger, place.record.id).status(digest)
-    report = VerifyReport(place, parsed.plan, find_all(harness, place, parsed), status)
-    if report.ok and status is PlanStatus.DRAFT:
+    status = read_history(harness.ledger, place.id).status(digest)
+    # What was verified is valid bash: it was asked then, of this very text.
+    found = find_all(harness, place, parsed, valid_bash=status is not PlanStatus.DRAFT)
+    report = VerifyReport(place, parsed.plan, found, status)
+    if record and report.ok and status is PlanStatus.DRAFT:
         from signoff.usecases.marks import write_status  # noqa: PLC0415 - drafts only
 
         place.own_vault()
         remember_plan(harness.ledger, place.record)
-        harness.ledger.append(place.record.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
+        harness.ledger.append(place.id, [Draft(Kind.PLAN_VERIFIED, {"plan_digest": digest})])
         report = replace(report, status=PlanStatus.VERIFIED)
         write_status(harness, place, report.status)
     return report
 
 
-def find_all(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
+def find_all(
+    harness: Harness, place: PlanLocation, parsed: Parsed, *, valid_bash: bool = False
+) -> tuple[Finding, ...]:
     """All findings, with what other plans have to do with them."""
     read = _read_by_checks(harness, place, parsed.plan)
-    found = find(harness, place, parsed, read)
+    found = find(harness, place, parsed, read, valid_bash=valid_bash)
     if parsed.plan.depends_on:
         from signoff.usecases.ready import find_needs  # noqa: PLC0415 - looks at every other plan
 
@@ -76,27 +78,31 @@ def find(
     place: PlanLocation,
     parsed: Parsed,
     read_by_checks: Mapping[str, frozenset[str]] | None = None,
+    *,
+    valid_bash: bool = False,
 ) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
-    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    heldout = harness.home.path / "heldout"
+    environ, heldout = harness.environ, harness.home.path / "heldout"
+    path = contract_search_path(environ.get("PATH", ""), place.workspace)
     around = RealSurroundings(
         place.workspace,
         place.vault,
         path,
         harness.settings,
-        frozenset(check.name for check in heldout.iterdir()) if heldout.is_dir() else frozenset(),
-        harness.environ,
+        environ,
+        heldout,
         read_by_checks,
+        valid_bash=valid_bash,
     )
     return verify(parsed, around)
 
 
 def _read_by_checks(harness: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
     """What contracts that are still the same read in the last run, before anybody worked."""
-    history = read_history(harness.ledger, place.record.id)
+    history = read_history(harness.ledger, place.id)
     if history.run is None:
         return {}
+    from signoff.workspace.opened import read_before  # noqa: PLC0415 - watches, by ctypes
 
     then = pinned_plan(read_pins(harness.ledger, history.run))
     commands = {s.id: s.contract.command for s in then.steps if s.contract is not None}
@@ -120,7 +126,7 @@ def require_valid(harness: Harness, place: PlanLocation, parsed: Parsed) -> tupl
         raise PlanInvalid(
             f"{place.path.name}:{first.line}: {first.message}{more}\n"
             f"  {first.text.strip()}\n  hint: {first.hint}",
-            f"signoff verify {shlex.quote(str(place.path))}",
+            f"signoff verify {place.quoted}",
             {"findings": len(errors)},
         )
     return findings
@@ -135,49 +141,61 @@ class RealSurroundings:
         vault: Vault,
         search_path: str,
         settings: Settings,
-        heldout_names: frozenset[str] = frozenset(),
         environ: Mapping[str, str] | None = None,
+        heldout: Path | None = None,  # where checks lie that no agent sees
         read_by_checks: Mapping[str, Collection[str]] | None = None,
+        *,
+        valid_bash: bool = False,
     ):
-        self._workspace = workspace
-        self._vault = vault
-        self._search_path = search_path
-        self._roles = settings.roles
-        self._environ = environ or {}
+        self._workspace, self._vault, self._settings = workspace, vault, settings
+        self._search_path, self._environ = search_path, environ or {}
+        self._tools: dict[str, bool] = {}
+        checks = heldout.iterdir() if heldout is not None and heldout.is_dir() else ()
+        self.heldout_names = frozenset(check.name for check in checks)
         self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
-        self.heldout_names = heldout_names
         self.read_by_checks = read_by_checks or {}
         self.waivers_forbidden = settings.policy.forbid_waivers
-        self._tools: dict[str, bool] = {}
+        self._valid_bash = valid_bash
 
     def file_exists(self, path: str) -> bool:
-        """Whether something lies at this path of the workspace."""
         return os.path.lexists(self._workspace / path)
 
     def matches_glob(self, pattern: str) -> bool:
-        """Whether the pattern covers some file of the workspace."""
         if not has_wildcard(pattern):
             return self.file_exists(pattern)
         return any(matches(pattern, path) for path in self._files)
 
     def topic_exists(self, name: str) -> bool:
-        """Whether the vault has this topic."""
         return self._vault.topic_exists(name)
 
     def tool_exists(self, name: str) -> bool:
-        """Whether a command of this name would be found when a contract runs."""
         if name not in self._tools:
             self._tools[name] = find_tool(name, self._search_path) is not None
         return self._tools[name]
 
+    def left_out(self, name: str) -> str:
+        """Where the workspace has it, on the person's search path and not on a contract's."""
+        own = self._environ.get("PATH", "")
+        return left_out(name, own, self._search_path, self._workspace)
+
+    def module_exists(self, name: str) -> bool:
+        """Whether an interpreter that a contract would find has it, or the workspace itself."""
+        own = (self._workspace / name, self._workspace / f"{name}.py")
+        libraries = sys.stdlib_module_names | installed_modules(self._search_path)
+        return name in libraries or any(map(os.path.lexists, own))
+
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:
         """What the first attempt of this role would stumble over."""
-        role = self._roles[name]
-        return tuple(troubles_of(role, self._search_path, self._workspace, self._environ))
+        role = self._settings.roles[name]
+        found = troubles_of(role, self._search_path, self._workspace, self._environ)
+        return (*found, *hosts_trouble(role, self._settings))
+
+    def budget_trouble(self, name: str, budget: Budget) -> Trouble | None:
+        return budget_trouble(self._settings.roles[name], budget, self._settings.prices)
 
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
-        """What bash says about them."""
-        return syntax_problems(texts)
+        """What bash says about them, unless that is known."""
+        return {} if self._valid_bash else syntax_problems(texts)
 
     @cached_property
     def _files(self) -> list[str]:

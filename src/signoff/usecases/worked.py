@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.facts import SessionWork, read_fact
 from signoff.domain.ledger import Entry, Kind
@@ -18,8 +20,7 @@ LOST = "lost"
 OPEN = "open"
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """One attempt as the ledger tells it; `result` is None while nobody judged it."""
 
     run: str
@@ -101,8 +102,16 @@ def _followed(work: Work, entry: Entry) -> Work:
 
 def read_work(ledger: Ledger, session: str) -> SessionWork:
     """Read it from the session's chain, and from those of the sessions that it delegated to."""
-    entries = tuple(ledger.entries(session))
-    return work_of(session, entries, _with_children(ledger, entries))
+    family = {session: tuple(ledger.entries(session))}
+    waiting = [session]
+    while waiting:
+        entries = family[waiting.pop()]
+        children = (str(e.data["child"]) for e in entries if e.kind is Kind.SESSION_DELEGATED)
+        new = {child: tuple(ledger.entries(child)) for child in children if child not in family}
+        family |= new
+        waiting += new
+    every = [entry for entries in family.values() for entry in entries]
+    return work_of(session, family[session], every)
 
 
 def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> SessionWork:
@@ -110,6 +119,12 @@ def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> 
     used = [entry.data for entry in family if entry.kind is Kind.SESSION_USAGE]
     models = dict.fromkeys(str(data["model"]) for data in used if data["model"])
     began = next(entry for entry in entries if entry.kind is Kind.SESSION_STARTED)
+    first: dict[str, Result] = {}
+    for entry in entries:
+        if entry.kind is Kind.VERDICT and entry.step == entry.data.get("subject"):
+            result = Result(entry.data["result"])
+            if entry.step is not None and result is not Result.UNKNOWN:
+                first.setdefault(entry.step, result)
     return SessionWork(
         id=session,
         agent=str(began.data.get("author", "")),
@@ -118,33 +133,6 @@ def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> 
         usd=round(sum(float(data["usd"]) for data in used), 9) if used else None,
         seq=entries[-1].seq,
         hash=entries[-1].hash,
-        red=_red_first(entries),
+        # Steps whose contract was broken when the session first had an answer about it.
+        red=tuple(step for step, result in first.items() if result is Result.BROKEN),
     )
-
-
-def _with_children(ledger: Ledger, entries: Sequence[Entry]) -> list[Entry]:
-    found, waiting = list(entries), _children(entries)
-    known = set(waiting)
-    while waiting:
-        below = tuple(ledger.entries(waiting.pop()))
-        found += below
-        new = [child for child in _children(below) if child not in known]
-        known.update(new)
-        waiting += new
-    return found
-
-
-def _children(entries: Sequence[Entry]) -> list[str]:
-    return [str(e.data["child"]) for e in entries if e.kind is Kind.SESSION_DELEGATED]
-
-
-def _red_first(entries: Sequence[Entry]) -> tuple[str, ...]:
-    """Steps whose contract was broken when the session first had an answer about it."""
-    first: dict[str, Result] = {}
-    for entry in entries:
-        if entry.kind is not Kind.VERDICT or entry.step is None:
-            continue
-        result = Result(entry.data["result"])
-        if entry.data.get("subject") == entry.step and result is not Result.UNKNOWN:
-            first.setdefault(entry.step, result)
-    return tuple(step for step, result in first.items() if result is Result.BROKEN)

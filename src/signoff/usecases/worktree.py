@@ -1,27 +1,34 @@
-"""`worktree add | list | remove | prune`: a checkout of its own for every plan."""
+"""`worktree` and `bind`: a checkout for every plan, and the plan that a checkout works on."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.names import shown_name
-from signoff.errors import PlanConflict, UnfinishedWork, UsageError
-from signoff.storage.active import MARKER_RULE, resolve_active_plan
+from signoff.errors import Held, PlanConflict, PlanNotFound, UnfinishedWork, UsageError
+from signoff.storage.active import (
+    MARKER_RULE,
+    VaultPlace,
+    find_vault,
+    marker_path,
+    resolve_active_plan,
+)
 from signoff.storage.identity import bind_worktree, plan_identity, remember_plan, unbind_worktree
-from signoff.storage.location import VaultPlace, find_vault
 from signoff.storage.records import PlanRecord
-from signoff.usecases.harness import Harness
-from signoff.usecases.history import read_history
-from signoff.usecases.merged import Base, is_merged
-from signoff.usecases.person import refuse_in_attempt
+from signoff.usecases.harness import Harness, refuse_bare
+from signoff.usecases.history import PlanHistory, read_history
+from signoff.usecases.merged import held_by_base, is_merged
+from signoff.usecases.person import refuse_in_attempt, require_person
 from signoff.workspace.branches import branch_head, commits_between, existing_head
+from signoff.workspace.folders import Repository
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import exclude_from_git
 from signoff.workspace.ignore import read_ignore_rules
-from signoff.workspace.repository import Repository
 from signoff.workspace.worktrees import (
     Unfinished,
     Worktree,
@@ -39,15 +46,12 @@ _MOST_SHOWN = 20
 
 
 class Fate(StrEnum):
-    """What became of a worktree that `prune` looked at."""
-
     REMOVED = "removed"
     KEPT = "kept"
     FORGOTTEN = "forgotten"  # its folder was gone already
 
 
-@dataclass(frozen=True)
-class WorktreeLine:
+class WorktreeLine(Struct, frozen=True):
     """One worktree with the plan it is bound to, and what would be lost with it."""
 
     path: Path
@@ -58,14 +62,83 @@ class WorktreeLine:
     unfinished: Unfinished | None = None
 
 
-@dataclass(frozen=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """One worktree that `prune` looked at, and why it ended as it did."""
 
     path: Path
     plan: str | None
     fate: Fate
     why: str
+
+
+class BindReport(Struct, frozen=True):
+    """A worktree and its plan from now on; `plan` None: it has none."""
+
+    worktree: Path
+    plan: str | None
+    was: str | None
+    marker: Path
+
+
+def bind(harness: Harness, name: str | None) -> BindReport:
+    """Bind the checkout around here to a plan that exists, or to none; agents cannot."""
+    place, repository = _here(harness)
+    refuse_bare(place)
+    if (place.worktree / ".git").is_file() and place.worktree == place.repository:
+        raise UsageError(
+            f"`{place.worktree}` is not a worktree that git knows: its `.git` leads elsewhere",
+            "signoff worktree add NAME makes one",
+        )
+    by = require_person(harness.environ, harness.home.path)
+    marker, was = marker_path(place.worktree), _bound(harness, place.worktree, repository)
+    if name is None:
+        _refuse_to_leave(harness, was, place)
+        unbind_worktree(harness.ledger, place.worktree, repository.main, by)
+        return BindReport(place.worktree, None, was, marker)
+    plan = resolve_active_plan(name, cwd=harness.cwd, environ=harness.environ)
+    if not plan.name:
+        hint = "signoff unbind goes back to it"
+        raise PlanNotFound("the plan without a name needs no binding", hint)
+    _refuse_to_leave(harness, was, place)
+    record = plan_identity(plan.plan_path, place)
+    remember_plan(harness.ledger, record)
+    exclude_from_git(repository, MARKER_RULE)
+    bind_worktree(harness.ledger, record, place.worktree, repository.main, by)
+    return BindReport(place.worktree, plan.name, was, marker)
+
+
+def _bound(harness: Harness, worktree: Path, repository: Repository) -> str | None:
+    """The plan on record; what a marker alone says does not count."""
+    bound = harness.ledger.glance().binding(worktree, repository.main)
+    return bound.name if bound is not None else None
+
+
+def _history(harness: Harness, name: str, place: VaultPlace) -> tuple[PlanRecord, PlanHistory]:
+    plan = resolve_active_plan(name, cwd=harness.cwd, environ=harness.environ, creating=True)
+    record = plan_identity(plan.plan_path, place)
+    return record, read_history(harness.ledger, record.id)
+
+
+def _refuse_to_leave(harness: Harness, name: str | None, place: VaultPlace) -> None:
+    """A run in this worktree would lose its plan under its feet."""
+    if name is None:
+        return
+    record, history = _history(harness, name, place)
+    there = history.run.data["workspace"] if history.run is not None else None
+    if there != str(place.worktree) or not Path(record.path).exists():
+        return
+    quoted = shlex.quote(name)
+    if history.running:
+        raise Held(
+            f"run `{history.run_id}` of plan `{shown_name(name)}` is not over in this worktree",
+            f"signoff run {quoted}, or signoff cancel {quoted}",
+        )
+    in_base = held_by_base(place.repository, harness.environ)
+    if history.signed_off and not is_merged(history, record, in_base):
+        raise Held(
+            f"plan `{shown_name(name)}` is signed off in this worktree and not merged",
+            f"signoff merge {quoted}",
+        )
 
 
 def add(
@@ -117,12 +190,21 @@ def remove(harness: Harness, name: str, *, force: bool = False) -> WorktreeLine:
     by = refuse_in_attempt(harness.environ, harness.home.path)
     with Git.open(repository, harness.environ) as git:
         base = base_branch(git, repository)
-        seen = _seen(harness, git, _named(harness, git, name, place), repository, base)
+        slug = name.removesuffix(".md").removeprefix("PLAN-")
+        every = list_worktrees(git)
+        bound = [w for w in every if _bound(harness, w.path, repository) == slug]
+        chosen = bound[0] if bound else find_worktree(git, harness.cwd / name)
+        seen = _seen(harness, git, chosen, repository, base)
         if seen.is_main:
-            raise UsageError("the main checkout is no worktree to remove", "signoff unbind")
+            raise UsageError(
+                "only worktrees can be removed, and this is the main checkout", "signoff unbind"
+            )
         if seen.unfinished and not force:
             raise _would_be_lost(seen, seen.unfinished)
-        _refuse_a_run(harness, seen, place)
+        if why := _unfinished_run(harness, seen, place):
+            named = shlex.quote(seen.plan or "NAME")
+            hint = f"signoff run {named}, or signoff cancel {named}"
+            raise UsageError(f"a {why} in `{seen.path}`", hint)
         remove_worktree(git, seen.path)
     unbind_worktree(harness.ledger, seen.path, repository.main, by)
     return seen
@@ -132,7 +214,7 @@ def prune(harness: Harness) -> tuple[Pruned, ...]:
     """Remove worktrees whose plan is done and merged, and forget those whose folder is gone."""
     place, repository = _here(harness)
     by = refuse_in_attempt(harness.environ, harness.home.path)
-    found = []
+    found, in_base = [], held_by_base(place.repository, harness.environ)
     with Git.open(repository, harness.environ) as git:
         base = base_branch(git, repository)
         for worktree in list_worktrees(git):
@@ -141,16 +223,20 @@ def prune(harness: Harness) -> tuple[Pruned, ...]:
             seen = _seen(harness, git, worktree, repository, base)
             if seen.plan is None:
                 continue  # not ours: somebody made it for something else
-            why = _why_kept(harness, seen, place)
+            why = _unfinished_run(harness, seen, place)
+            if not why and seen.unfinished:
+                why = "it has work that is nowhere else"
+            record, history = _history(harness, seen.plan, place)
+            if not why and not is_merged(history, record, in_base):
+                why = f"plan `{shown_name(seen.plan)}` is not merged"
             if not why:
                 remove_worktree(git, seen.path)
                 unbind_worktree(harness.ledger, seen.path, repository.main, by)
             fate = Fate.KEPT if why else Fate.REMOVED
             found.append(Pruned(seen.path, seen.plan, fate, why or "done and merged"))
         for path in prune_missing(git):
-            bound = harness.ledger.glance().binding(path, repository.main)
+            name = _bound(harness, path, repository)
             unbind_worktree(harness.ledger, path, repository.main, by)
-            name = bound.name if bound is not None else None
             found.append(Pruned(path, name, Fate.FORGOTTEN, "its folder is gone"))
     return tuple(found)
 
@@ -213,24 +299,13 @@ def _existing(git: Git, target: Path, branch: str) -> Worktree | None:
     return None
 
 
-def _named(harness: Harness, git: Git, name: str, place: VaultPlace) -> Worktree:
-    """By the plan that is bound to it, else by its path."""
-    for worktree in list_worktrees(git):
-        assert place.repository is not None
-        bound = harness.ledger.glance().binding(worktree.path, place.repository)
-        if bound is not None and bound.name == name.removesuffix(".md").removeprefix("PLAN-"):
-            return worktree
-    return find_worktree(git, harness.cwd / name)
-
-
 def _seen(
     harness: Harness, git: Git, worktree: Worktree, repository: Repository, base: str
 ) -> WorktreeLine:
-    bound = harness.ledger.glance().binding(worktree.path, repository.main)
     seen = WorktreeLine(
         path=worktree.path,
         branch=worktree.branch,
-        plan=bound.name if bound is not None else None,
+        plan=_bound(harness, worktree.path, repository),
         state=worktree.state,
         is_main=worktree.is_main,
     )
@@ -257,35 +332,10 @@ def _some(lines: list[str]) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_SHOWN], f"  and {more} more"]
 
 
-def _refuse_a_run(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> None:
-    why = _unfinished_run(harness, seen, place)
-    if why:
-        name = shlex.quote(seen.plan or "NAME")
-        raise UsageError(
-            f"a {why} in `{seen.path}`", f"signoff run {name}, or signoff cancel {name}"
-        )
-
-
-def _why_kept(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
-    why = _unfinished_run(harness, seen, place)
-    if why:
-        return why
-    if seen.unfinished:
-        return "it has work that is nowhere else"
-    assert seen.plan is not None
-    plan = resolve_active_plan(seen.plan, cwd=harness.cwd, environ=harness.environ, creating=True)
-    record = plan_identity(plan.plan_path, place)
-    history = read_history(harness.ledger, record.id)
-    merged = is_merged(history, record, Base(place.repository, harness.environ).holds)
-    return "" if merged else f"plan `{shown_name(seen.plan)}` is not merged"
-
-
 def _unfinished_run(harness: Harness, seen: WorktreeLine, place: VaultPlace) -> str:
     if seen.plan is None:
         return ""
-    plan = resolve_active_plan(seen.plan, cwd=harness.cwd, environ=harness.environ, creating=True)
-    history = read_history(harness.ledger, plan_identity(plan.plan_path, place).id)
+    _, history = _history(harness, seen.plan, place)
     started = history.run.data.get("workspace") if history.run is not None else None
-    if history.running and started == str(seen.path):
-        return f"run of plan `{seen.plan}` is not over"
-    return ""
+    unfinished = history.running and started == str(seen.path)
+    return f"run of plan `{seen.plan}` is not over" if unfinished else ""

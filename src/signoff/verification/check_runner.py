@@ -7,13 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from signoff.domain.observation import Ending, Observation
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
-from signoff.domain.verdict import Isolation, Reason, Result
+from signoff.domain.verdict import Ending, Isolation, Observation, Reason, Result
 from signoff.errors import Interrupted, ListUnreadable, StorageFailed
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
@@ -40,16 +41,14 @@ MOST_PROCESSES = 4_096
 LARGEST_FILE_BYTES = 64 * 1024**3
 
 
-@dataclass(frozen=True)
-class ContractRun:
+class ContractRun(Struct, frozen=True):
     """One run of a contract: what the process did, and the reports it left."""
 
     observation: Observation
     reports: Mapping[str, bytes]
 
 
-@dataclass(frozen=True)
-class CheckRunner:
+class CheckRunner(Struct, frozen=True):
     """Runs contract commands the same way wherever they are judged."""
 
     search_path: str

@@ -10,21 +10,20 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.launchers import inside
 from signoff.commands.programs import is_plain
-from signoff.domain.counts import TestCounts
-from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.text import escape_line
-from signoff.domain.verdict import Reason, Result
+from signoff.domain.verdict import Ending, Reason, Result, TestCounts
 from signoff.verification.check_runner import ContractRun
 from signoff.verification.counting.printed import count_printed, lines_of
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
-from signoff.verification.counting.sight import look_at, tools_called
+from signoff.verification.counting.verbose import look_at, tools_called
 from signoff.verification.suppressions import GONE, Checks, Suppression
 from signoff.verification.verdicts import UnboundVerdict
 

@@ -9,21 +9,25 @@ Signoff's home and the user's own configuration are invisible to both.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Confinement, Mount
-from signoff.settings.loading import Role
+from signoff.process.environment import ENVIRONMENT_MARKS
+from signoff.settings.loading import SandboxChoice, Settings
+from signoff.settings.roles import Role
 from signoff.workspace.opened import OpenedFiles
 
+SHIMS = "shims"  # the folder that mise, asdf, pyenv and rbenv put on the search path
 PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
 
 
-@dataclass(frozen=True)
-class JudgingPlace:
+class JudgingPlace(Struct, frozen=True):
     """Where one contract is judged: the workspace itself, or a clean room shown in its place."""
 
     folder: Path
@@ -34,8 +38,7 @@ class JudgingPlace:
     setup: OpenedFiles | None = None  # what the set-up read that made the by-products, if one did
 
 
-@dataclass(frozen=True)
-class Enclosure:
+class Enclosure(Struct, frozen=True):
     """The confinement of a run's processes; with isolation `none` there is none."""
 
     isolation: Isolation = Isolation.NONE
@@ -44,7 +47,7 @@ class Enclosure:
     scratch: tuple[Path, ...] = ()  # caches of the user, shown empty
     search_path: str = ""
     readable: tuple[Path, ...] = ()  # the user's additions
-    writable: tuple[Path, ...] = ()  # the user's additions, for agents
+    writable: tuple[Path, ...] = ()  # the user's additions
     agents: bool = True
 
     @property
@@ -81,9 +84,9 @@ class Enclosure:
         in_room = seat.judged_in is JudgeIn.CLEAN
         return Confinement(
             isolation=self.isolation,
-            writable=(*(() if in_room else (seat.folder,)), *writable),
+            writable=(*(() if in_room else (seat.folder,)), *self._opened(seat, shown), *writable),
             readonly=() if in_room else self.untouchable,
-            readable=(*self._tool_folders(), *self.readable, *readable),
+            readable=(*self._tool_folders(seat.folder), *self.readable, *readable),
             shown=shown,
             hidden=self.hidden,
             scratch=self.scratch,
@@ -100,8 +103,12 @@ class Enclosure:
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
         absent: Iterable[Path] = (),
+        mounts: tuple[Mount, ...] = (),
     ) -> Confinement | None:
-        """The profile of an agent; None when nothing confines it. `absent` is not to be made."""
+        """The profile of an agent; None when nothing confines it. `absent` is not to be made.
+
+        `mounts` are shown in the workspace's place.
+        """
         if self.of_agents is Isolation.NONE:
             return None
         opened = set(self.writable)
@@ -109,13 +116,15 @@ class Enclosure:
         outside = (p for p in self.writable if not p.is_relative_to(workspace) and _is_there(p))
         return Confinement(
             isolation=self.isolation,
-            writable=(workspace, *outside, *writable),
+            writable=(*(() if mounts else (workspace,)), *outside, *writable),
+            mounts=mounts,
             readonly=tuple(path for path in self.untouchable if path not in opened),
             absent=tuple(p for p in absent if p not in opened and not os.path.lexists(p)),
-            readable=(*self._tool_folders(), *self.readable, *readable),
+            readable=(*self._tool_folders(workspace), *self.readable, *readable),
             hidden=self.hidden,
             scratch=tuple(path for path in self.scratch if path not in opened),
             network=role.network,
+            hosts=role.hosts if self.isolation.has_own_view and role.network else None,
         )
 
     @staticmethod
@@ -123,14 +132,34 @@ class Enclosure:
         """What a process confined like this must be told about where it is."""
         return {"TMPDIR": PRIVATE_TMP} if isolation.has_own_view else {}
 
-    def _tool_folders(self) -> tuple[Path, ...]:
-        """Tools must be seen even where a private folder covers them."""
-        return tuple(tool_folder(Path(e)) for e in self.search_path.split(":") if e)
+    def _opened(self, seat: JudgingPlace, shown: tuple[Path, ...]) -> Iterator[Path]:
+        """What the user opened outside the workspace; nothing where something must not leave."""
+        for path in () if shown else self.writable:
+            if not path.is_relative_to(seat.folder) and _is_there(path):
+                yield path
+
+    def _tool_folders(self, workspace: Path) -> tuple[Path, ...]:
+        """Tools must be seen even where a private folder covers them; the workspace's are."""
+        return tuple(map(tool_folder, _outside(self.search_path, workspace)))
+
+
+def wanted_isolation(settings: Settings) -> Isolation | None:
+    """The sandbox the user named; None is the best there is."""
+    chosen = settings.sandbox.isolation
+    return None if chosen is SandboxChoice.AUTO else Isolation(chosen.value)
 
 
 def tool_folder(entry: Path) -> Path:
-    """A virtual environment's programs need the rest of it."""
-    return entry.parent if (entry.parent / "pyvenv.cfg").exists() else entry
+    """The programs of an environment need the rest of it, and shims what they lead to."""
+    marks = (entry.parent / mark for mark in ENVIRONMENT_MARKS)
+    return entry.parent if entry.name == SHIMS or any(map(_is_there, marks)) else entry
+
+
+@lru_cache(maxsize=16)
+def _outside(search_path: str, workspace: Path) -> tuple[Path, ...]:
+    """Asked for every command that is confined."""
+    folders = (Path(entry) for entry in search_path.split(":") if entry)
+    return tuple(folder for folder in folders if not folder.is_relative_to(workspace))
 
 
 def _is_there(path: Path) -> bool:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from msgspec import Struct, field
+
 from signoff import __version__
-from signoff.domain.counts import TestCounts
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, JudgeIn
 from signoff.domain.snapshot import Snapshot
-from signoff.domain.verdict import Isolation, Phase, Reason
-from signoff.errors import LedgerBroken
+from signoff.domain.verdict import Isolation, Phase, Reason, TestCounts
 from signoff.verification.protection import Guard
-from signoff.workspace.opened import OpenedFiles
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One contract to judge, and what must not have changed."""
 
     subject: str
@@ -31,6 +28,8 @@ class Case:
     snapshot_s: float = DEFAULT_STEP_TIMEOUT_S  # how long looking at the content may take
     read_sets: tuple[str, ...] = ()  # what the check read before anybody worked, as blobs
     provisional: bool = False  # the agent may be alive: nothing of its workspace is touched
+    beside: bool = False  # nor is it here: where that does not do, it says so and is unknown
+    content: Snapshot | None = None  # taken since anything of ours ran: it need not be taken again
 
     @property
     def before_work(self) -> bool:
@@ -55,8 +54,7 @@ RUNNER_VERSION = f"signoff {__version__}"
 SAID_NO = frozenset({Reason.EXPECTATION, Reason.HELD_OUT})
 
 
-@dataclass(frozen=True)
-class EvidenceKey:
+class EvidenceKey(Struct, frozen=True):
     """A struct of everything; its digest is what verdicts are stored and reused under."""
 
     contract: Contract
@@ -84,30 +82,6 @@ class Evidence(Protocol):
 
     def verdicts_on(self, subject: str, snapshot: str) -> Sequence[Entry]:
         """What was said of the subject on this content, whatever lay beside it."""
-
-
-class Blobs(Protocol):
-    """Where read sets are kept beside the verdicts."""
-
-    def put_blob(self, data: bytes, *, durable: bool = True) -> str:
-        """Keep it; its digest."""
-
-    def get_blob(self, digest: str) -> bytes:
-        """What was kept; LedgerBroken if it is not there as it was."""
-
-
-def read_before(blobs: Blobs | None, kept: Iterable[str]) -> OpenedFiles:
-    """What the check read when it was judged before anybody worked, as far as that was kept."""
-    opened = OpenedFiles()
-    if blobs is None:
-        return opened
-    for digest in kept:
-        try:
-            more = OpenedFiles.from_bytes(blobs.get_blob(digest))
-        except LedgerBroken:
-            more = OpenedFiles(why_not="what the check read before is not there any more")
-        opened = opened.joined(more)
-    return opened
 
 
 class NoEvidence:

@@ -1,18 +1,30 @@
-"""Which files must be as pinned for whom: approved ones, and those that accepted steps left."""
+"""Which files must be as pinned for whom: approved ones, what accepted steps left, the plan."""
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse
+from signoff.domain.digests import digest_of
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_work
 from signoff.domain.plan import Contract, Plan, Postcondition, Step
-from signoff.domain.product import NO_PRODUCTS, Products
-from signoff.domain.snapshot import FileKind
-from signoff.planfile.verify import demanded_files
+from signoff.domain.snapshot import NO_PRODUCTS, FileKind, Products
+from signoff.errors import PlanNotFound, PlanUnreadable
+from signoff.planfile.blocks import decode
+from signoff.planfile.diff import unified
+from signoff.planfile.outline import plan_digest
+from signoff.planfile.subjects import demanded_files
+from signoff.process.environment import activated_in
+from signoff.settings.loading import read_config_text
+from signoff.storage.files import read_plan_file
 from signoff.verification.influences.gathered import INSTALLED, PRESENT
 from signoff.verification.influences.rules import influences_of
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
@@ -22,8 +34,7 @@ from signoff.workspace.workspace import Workspace
 Produced = Mapping[str, Mapping[str, str]]  # step → path → fingerprint when it was accepted
 
 
-@dataclass(frozen=True)
-class Guards:
+class Guards(Struct, frozen=True, dict=True):
     """Knows what was approved for a plan, and what its accepted steps answer for since."""
 
     pins: Pins
@@ -34,9 +45,16 @@ class Guards:
     # Step → what steps before it protect whose contracts are not judged again.
     lasting: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_change: tuple[str, ...] = ()  # what any step may change, or is there to make
+    installed: Mapping[str, str] = field(default_factory=dict)  # what `install` wrote
 
     @classmethod
-    def of_plan(cls, pins: Pins, workspace: Workspace, plan: Plan) -> Guards:
+    def of_plan(
+        cls,
+        pins: Pins,
+        workspace: Workspace,
+        plan: Plan,
+        installed: Mapping[str, str] | None = None,
+    ) -> Guards:
         """With everything that a step may have to know of the others."""
         protects = {glob for step in plan.steps for glob in step.protects}
         lasting: dict[str, tuple[str, ...]] = {}
@@ -53,6 +71,7 @@ class Guards:
             touches=_bound_of(plan),
             lasting=lasting,
             may_change=_changeable(plan),
+            installed=installed or {},
         )
 
     def of(
@@ -83,6 +102,7 @@ class Guards:
             kept_safe=self.protects,
             touches=self.touches,
             changed_by_any=self.may_change,
+            installed=self.installed,
         )
         if isinstance(subject, Step):
             guard = self._of_step(guard, subject, contract, produced)
@@ -97,7 +117,7 @@ class Guards:
             produced=_merged(produced, without=step.id),
             influences=self._approved_influences(step, contract),
             # Of a list's items only the content of that time is known, not what lay beside it.
-            sees_ignored=step.parent is None,
+            sees_ignored=step.parent is None or bool(self._activated),
             produces=step.produces,
             task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
             own_touches=self.bound_of(step) if step.touches else (),
@@ -219,7 +239,16 @@ class Guards:
         """As pinned; for an item of a list, whose contract was not known then, from the content."""
         if step.parent is None:
             return self.pins.steering.get(step.id, {})
-        return self._influences(contract, self.pins.snapshot)
+        found = self._influences(contract, self.pins.snapshot)
+        if not self._activated:
+            return found
+        # Its tools are those of the step that lists it, which is all that an item leaves open.
+        listed = self.pins.steering.get(step.parent, {}).items()
+        return {n: s for n, s in listed if file_of(n) not in self._approved_paths} | found
+
+    @cached_property
+    def _activated(self) -> tuple[str, ...]:
+        return activated_in(self.pins.search_path, Path(self.pins.workspace))
 
     def _influencing_files(self, contract: Contract, snapshot: str) -> frozenset[str]:
         return frozenset(map(file_of, self._influences(contract, snapshot)))
@@ -255,3 +284,77 @@ def _merged(produced: Produced, without: str | None = None) -> dict[str, str]:
         if owner != without:
             files.update(owned)
     return files
+
+
+LONGEST_DIFFERENCE = 20_000
+
+
+class PinWatch(Struct):
+    """Compares what lies there with what was pinned; marks and status do not count."""
+
+    plan_path: Path
+    plan_digest: str
+    plan_text: str
+    config_path: Path
+    config_text: str
+    _as_pinned: tuple[object, ...] = ()
+
+    def edited(self) -> tuple[str, str] | None:
+        """The digest of what is there instead, and the difference; None when all is as pinned."""
+        states = (_state(self.plan_path), _state(self.config_path))
+        if states == self._as_pinned:
+            return None
+        edit = self._compare()
+        # Only states taken before the comparison vouch for it; an edit is looked at every time.
+        self._as_pinned = states if edit is None else ()
+        return edit
+
+    def _compare(self) -> tuple[str, str] | None:
+        plan = self._plan_now()
+        config = read_config_text(self.config_path)
+        plan_same = plan is not None and plan_digest(plan) == self.plan_digest
+        if plan_same and config == self.config_text:
+            return None
+        parts = []
+        if not os.path.lexists(self.plan_path):
+            parts.append(f"`{self.plan_path}` is gone; it was approved as:")
+        if not plan_same:
+            parts.append(unified(self.plan_text, plan or "", self.plan_path.name))
+        if config != self.config_text:
+            parts.append(unified(self.config_text, config, self.config_path.name))
+        seen = self.digest_of_edit(plan_digest(plan) if plan else None, config)
+        return seen, "\n".join(parts)[:LONGEST_DIFFERENCE]
+
+    def question(self) -> str:
+        """What a person is asked about an edit; a file that is gone was not edited."""
+        goes_on = "the run goes by what was approved: retry goes on with that"
+        if os.path.lexists(self.plan_path):
+            return (
+                "the plan file or signoff.toml was edited during the run; "
+                f"{goes_on}, revise takes the edited plan back to draft"
+            )
+        path = shlex.quote(str(self.plan_path))
+        return (
+            f"the plan file `{self.plan_path}` is gone since the run began; {goes_on}, "
+            f"signoff show {path} --approved > {path} puts it back"
+        )
+
+    @staticmethod
+    def digest_of_edit(plan: str | None, config: str) -> str:
+        """How the ledger names what was noticed: by the plan's digest and the configuration."""
+        return digest_of({"plan": plan, "config": config})
+
+    def _plan_now(self) -> str | None:
+        try:
+            return decode(read_plan_file(self.plan_path), str(self.plan_path))
+        except (PlanNotFound, PlanUnreadable):
+            return None
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What changes whenever a file does; asked for at every step, where reading would cost."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

@@ -1,4 +1,8 @@
-"""Trust hand-off: files that make other programs act, created or changed during an attempt."""
+"""Trust hand-off: files that make other programs act, created or changed during an attempt.
+
+Editors, shells, agents and git obey what lies in them. An agent that may write such a file hands
+its will to whoever opens the folder next, so creating or changing one is told to a person.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,79 @@ from functools import lru_cache
 from pathlib import Path
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.globs import has_wildcard
-from signoff.domain.handoff import HANDOFF, is_handoff
+from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.snapshot import Change
 from signoff.domain.text import storable_path
+
+HANDOFF: dict[str, str] = {
+    # agents and their tools
+    ".claude/**": "Claude Code runs hooks and commands from it",
+    "**/CLAUDE.md": "Claude Code follows it",
+    "**/CLAUDE.local.md": "Claude Code follows it",
+    ".codex/**": "codex runs hooks from it",
+    ".gemini/**": "gemini-cli runs hooks from it",
+    "**/GEMINI.md": "gemini-cli follows it",
+    ".qwen/**": "qwen-code runs hooks from it",
+    ".opencode/**": "opencode loads plugins from it",
+    "opencode.json": "opencode runs commands from it",
+    ".cursor/**": "Cursor follows its rules and starts its servers",
+    ".cursorrules": "Cursor follows it",
+    ".windsurfrules": "Windsurf follows it",
+    ".clinerules": "Cline follows it",
+    ".aider.conf.yml": "aider runs the commands in it",
+    ".continue/**": "Continue loads it",
+    ".github/copilot-instructions.md": "Copilot follows it",
+    "**/AGENTS.md": "agents follow it",
+    ".mcp.json": "clients start the servers in it",
+    # editors
+    ".vscode/**": "VS Code runs tasks and settings from it",
+    ".idea/**": "JetBrains editors run configurations from it",
+    ".zed/**": "Zed runs tasks from it",
+    "*.code-workspace": "VS Code runs tasks and settings from it",
+    ".devcontainer/**": "editors build and start it",
+    ".devcontainer.json": "editors build and start it",
+    ".nvim.lua": "Neovim runs it",
+    ".exrc": "vi runs it",
+    ".dir-locals.el": "Emacs evaluates it",
+    # shells and environments
+    ".envrc": "direnv runs it",
+    ".env": "many tools load it",
+    ".mise.toml": "mise runs hooks from it",
+    "mise.toml": "mise runs hooks from it",
+    ".tool-versions": "version managers obey it",
+    ".npmrc": "npm obeys it",
+    ".yarnrc.yml": "yarn runs the program it names",
+    "pip.conf": "pip obeys it",
+    # git and what runs on its events
+    ".git/hooks/**": "git runs it",
+    ".git/config": "git runs the programs it names",
+    ".git/info/attributes": "git runs filters by it",
+    ".gitattributes": "git runs filters by it",
+    ".gitmodules": "git fetches what it names",
+    ".githooks/**": "git may run it",
+    ".husky/**": "git runs it",
+    ".pre-commit-config.yaml": "pre-commit runs it",
+    "lefthook.yml": "lefthook runs it",
+    # machines that build
+    ".github/workflows/**": "GitHub runs it",
+    ".github/actions/**": "GitHub runs it",
+    ".gitlab-ci.yml": "GitLab runs it",
+    ".circleci/**": "CircleCI runs it",
+    "Jenkinsfile": "Jenkins runs it",
+    "azure-pipelines.yml": "Azure runs it",
+    ".buildkite/**": "Buildkite runs it",
+}
+
+
+def is_handoff(path: str) -> bool:
+    """Whether some other program obeys what lies at this path of a workspace."""
+    return bool(reason_for(path))
+
+
+def reason_for(path: str) -> str:
+    """Who obeys it; empty when nobody does."""
+    return next((why for glob, why in HANDOFF.items() if matches_any((glob,), path)), "")
+
 
 MOST_FILES = 2_000  # of one folder; more than that is no configuration
 GONE = "removed"
@@ -38,16 +111,26 @@ def handoff_files(root: Path) -> dict[str, str]:
 
 
 def changed_handoffs(
-    known: Mapping[str, str], now: Mapping[str, str], changes: Iterable[Change]
+    known: Mapping[str, str],
+    now: Mapping[str, str],
+    changes: Iterable[Change],
+    installed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """What was created, changed or removed: at its known place, or anywhere in the content."""
+    """What was created, changed or removed: at its known place, or anywhere in the content.
+
+    Not what is as `install` left it: by its sha256, or gone where it took a file away.
+    """
     nested = {storable_path(c.path): str(c.kind) for c in changes if is_handoff(c.path)}
     placed = {
         name: now.get(name, GONE)
         for name in known.keys() | now.keys()
         if known.get(name, GONE) != now.get(name, GONE)
     }
-    return dict(sorted({**nested, **placed}.items()))
+    found = sorted({**nested, **placed}.items())
+    left = {
+        path: f"file:{sha256}" if sha256 else GONE for path, sha256 in (installed or {}).items()
+    }
+    return {path: seen for path, seen in found if left.get(path) != now.get(path, GONE)}
 
 
 def _present(root: Path) -> Iterator[str]:

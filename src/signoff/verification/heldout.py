@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.digests import digest_bytes, digest_of
-from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import HeldOutKind, Reason, Result
+from signoff.domain.verdict import Ending, HeldOutKind, Observation, Reason, Result
 from signoff.errors import ConfigInvalid
-from signoff.verification.counting.sight import tools_called
+from signoff.verification.counting.verbose import tools_called
 from signoff.verification.verdicts import UnboundVerdict, compare
 
 FOLDER_VARIABLE = "SIGNOFF_HELDOUT_DIR"
@@ -34,8 +35,7 @@ _UNABLE = {"pytest": frozenset({3, 4, 5}), "unittest": frozenset({5})}
 _NO_SCRIPT, _CANNOT_OPEN = 2, b": can't open file "  # of the Python interpreter
 
 
-@dataclass(frozen=True)
-class HeldOut:
+class HeldOut(Struct, frozen=True):
     """One check as it lies in the home folder now."""
 
     name: str
@@ -54,8 +54,7 @@ class HeldOut:
         return replace(visible, command=self.command, expectations=(), heldout=None, network=False)
 
 
-@dataclass(frozen=True)
-class HeldOutChecks:
+class HeldOutChecks(Struct, frozen=True):
     """Every held-out check of a user."""
 
     folder: Path

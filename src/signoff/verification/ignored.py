@@ -21,7 +21,7 @@ from signoff.workspace.content import LARGE_BYTES, hash_large
 LARGEST_READ_BYTES = 2_000_000
 MOST_WALKED = 20_000
 MOST_LOOSE = 2_000
-_ENVIRONMENT_MARK = "pyvenv.cfg"
+ENVIRONMENT_FILES = ("pyvenv.cfg", "conda-meta/history")  # each makes its folder one
 ENVIRONMENTS = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox"))
 BUILT = frozenset(("build", "dist", "target", "out", "bin", "obj", "_build", "public"))
 _MADE = BUILT | LITTER_FOLDERS | {"generated", "__generated__", "coverage", ".next", ".gradle"}
@@ -101,7 +101,7 @@ class Ignored:
         found: dict[str, FileState] = {}
         if not globs:
             return found
-        bases = [_literal_base(glob) for glob in globs]
+        bases = [literal_base(glob) for glob in globs]
         for top in sorted(self._topmost):
             if self._is_folder(top):
                 if matches_any(globs, top) or any(_related(base, top) for base in bases):
@@ -138,10 +138,11 @@ class Ignored:
             return False
 
     def environments(self) -> list[str]:
-        """Virtual environments: topmost folders, and folders directly in those."""
+        """Virtual and conda environments: topmost folders, and folders directly in those."""
         tops = [top for top in sorted(self._topmost) if self._is_folder(top)]
         near = (p for top in tops for p in (top, *self.folders_in(top)))
-        return [p for p in dict.fromkeys(near) if self.state(f"{p}/{_ENVIRONMENT_MARK}")]
+        marked = (p for p in near if any(self.state(f"{p}/{file}") for file in ENVIRONMENT_FILES))
+        return [*dict.fromkeys(marked)]
 
     def tree(self, path: str) -> dict[str, FileState]:
         """A file, or all files below a folder but compiled caches and packages within packages.
@@ -285,7 +286,7 @@ def configures(path: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in _CONFIGURES)
 
 
-def _literal_base(glob: str) -> str:
+def literal_base(glob: str) -> str:
     """The folders that a glob spells out before its first wildcard."""
     parts = glob.removeprefix("./").rstrip("/").split("/")
     spelled = next((i for i, part in enumerate(parts) if has_wildcard(part)), len(parts))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, Effects, JudgeIn
@@ -25,47 +27,50 @@ from signoff.verification.denominator import (
 )
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.evidence import (
-    Blobs,
     Case,
     Evidence,
     EvidenceKey,
-    read_before,
     said,
     was_broken,
 )
-from signoff.verification.fixed import Fixed
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.ignored import LooseFiles
-from signoff.verification.obstacles import Obstacles, unreadable
+from signoff.verification.obstacles import Fixed, Obstacles, unreadable
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Compared, changed_git_rules, compare_with_pins
-from signoff.verification.rooms import Instead, Rooms
+from signoff.verification.protection import (
+    Compared,
+    changed_git_rules,
+    compare_with_pins,
+    files_under,
+    made_meanwhile,
+)
+from signoff.verification.rooms import Instead, Rooms, who_moved
 from signoff.verification.since_approval import SinceApproval, texts_on
+from signoff.verification.trials import Trial, denied_since
 from signoff.verification.verdicts import (
+    NEEDS_WORKSPACE,
     UnboundVerdict,
     compare,
     could_not_run,
     flaky,
     influenced,
-    moved_by_contract,
-    moved_by_either,
-    moved_by_somebody,
     out_of_bounds,
     output_tail,
     ran,
+    refused_socket,
     reused,
     tampered,
     unbuilt,
+    unjudged,
 )
 from signoff.workspace.byproducts import too_large_to_copy
-from signoff.workspace.opened import OpenedFiles, OpenWatch
+from signoff.workspace.opened import Blobs, OpenedFiles, OpenWatch, read_before
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
 
 
-@dataclass(frozen=True)
-class Judge:
+class Judge(Struct, frozen=True):
     """Judges cases on one workspace under one set of pins.
 
     judge() → snapshot → caches removed → tampering? → obstacles? → reuse? → contract run →
@@ -98,7 +103,7 @@ class Judge:
             return replace(verdict, message=said, output_tail=tail)
 
     def _judge(self, case: Case) -> Verdict:
-        before = self.workspace.snapshot()
+        before = self.workspace.still(case.content) or self.workspace.snapshot()
         self.workspace.remove_caches()
         key = self._key(case, before)
         verdict = self._unjudged(case, key, before)
@@ -140,6 +145,8 @@ class Judge:
             note = "; ".join(filter(None, (note, self.since_approval.needs_setup(before))))
         verdict = replace(verdict, judged_in=seat.judged_in, room=note)
         caches = () if case.provisional or seat.setup is not None else compared.caches
+        if case.beside and (caches or seat.judged_in is not JudgeIn.CLEAN):
+            return replace(verdict, **NEEDS_WORKSPACE._asdict())
         loose = self._loose(case, seat, compared)
         if seat.judged_in is JudgeIn.CLEAN and not caches:
             return self._run_in(seat, case, verdict, before, earlier, loose)
@@ -166,9 +173,11 @@ class Judge:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
+        if not judged.kept:
+            judged = self._explained(case, verdict, judged, before, seat)
         if case.before_work and self.blobs is not None and opened != OpenedFiles():
-            known = self.workspace.manifest(before.digest)
-            kept = self.blobs.put_blob(opened.to_bytes(known), durable=False)
+            read = opened.to_bytes(self.workspace.manifest(before.digest))
+            kept = self.blobs.put_blob(read, durable=False)
             judged = replace(judged, read=kept)
         if judged.kept and not case.before_work:
             outside = self.since_approval.outside(case.contract, case.guard, before)
@@ -178,6 +187,26 @@ class Judge:
         if judged.kept and case.contract.heldout is not None:
             return self._held_out(case, judged, before, seat, said(Reason.HELD_OUT, earlier))
         return judged
+
+    def _explained(
+        self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, seat: JudgingPlace
+    ) -> Verdict:
+        """Whether something of the machine keeps the check from working."""
+        if not case.before_work:
+            told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)
+            return denied_since(judged, told, self.bench.enclosure, self.root)
+        untouched = before.digest == self.pins.snapshot
+        if case.beside and untouched and seat.setup is None and self.workspace.byproducts:
+            return replace(judged, **NEEDS_WORKSPACE._asdict())  # it would be tried there
+
+        def run(place: JudgingPlace, bench: CheckRunner) -> Verdict:
+            if not untouched:
+                return judged  # agents worked on it: it decides nothing about where it is judged
+            place = self.rooms.again(place, before.digest)
+            return replace(self, bench=bench)._run_once(case, verdict, before, place)[0]
+
+        contract, texts = case.contract, self._texts(case.contract, before.digest)
+        return Trial(contract, texts, judged, seat, self.workspace, self.bench, run).explain()
 
     def _sealed(self, contract: Contract) -> bool:
         """Whether nothing but the content can have changed the answer."""
@@ -205,21 +234,17 @@ class Judge:
         person says whether the plan lacks the line that allows them.
         """
         opened = opened.joined(read_before(self.blobs, case.read_sets))
-        found = self.since_approval.influence_changes(
-            case.contract,
-            case.guard,
-            before,
-            opened,
-            loose,
-            made=seat.setup,
-            contradicted=was_broken(self.evidence, case.subject, before),
-        )
+        contradicted = was_broken(self.evidence, case.subject, before)
+        about, changes = (case.contract, case.guard, before), self.since_approval.influence_changes
+        found = changes(*about, opened, loose, made=seat.setup, contradicted=contradicted)
         shown = tuple(storable_path(influence.path) for influence in found.all)
         judged = replace(judged, unwatched=opened.why_not if shown else "")
         in_room = seat.judged_in is JudgeIn.CLEAN
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
         approved, away = self.pins.snapshot, frozenset(i.path for i in found.beside)
+        if case.beside and away and not case.provisional:
+            return replace(judged, **NEEDS_WORKSPACE._asdict())
         paths = frozenset(influence.path for influence in found.content)
         every = paths.union(influence.path for influence in found.makes)
         # While the agent lives, nothing of its workspace is moved, not even for a while.
@@ -239,8 +264,7 @@ class Judge:
                     with self.workspace.set_back(approved, paths) as then:
                         again, _ = self._run_once(case, judged, then, seat, set_back=paths)
             again = replace(again, snapshot=judged.snapshot)
-        except SetupFailed as failed:
-            # It went well with the files as they are now: these decide.
+        except SetupFailed as failed:  # with the files as they are now it went well: these decide
             again = replace(judged, result=Result.BROKEN, output_tail=failed.facts["output_tail"])
         if again.kept:
             return replace(judged, influences=shown)
@@ -262,12 +286,14 @@ class Judge:
         if self.bench.enclosure.isolation.has_own_view:
             seat, fixed = fixed.shown(seat)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
-        with OpenWatch(seat.on_disk or seat.folder, folders, fixed.kept) as watch:
+        on_disk = seat.on_disk or seat.folder
+        guarded = (*case.guard.protects, *case.guard.lasting) if case.before_work else ()
+        lay_there = files_under(guarded, on_disk)
+        with OpenWatch(on_disk, folders, fixed.kept) as watch:
             seen = self.bench.run(case.contract, seat, watch)
-        opened = watch.seen
-        answer = compare(case.contract, seen.observation)
+        opened, answer = watch.seen, compare(case.contract, seen.observation)
         if answer.result is Result.BROKEN:
-            answer = fixed.refused(seen.observation) or answer
+            answer = fixed.refused(seen.observation) or refused_socket(seen.observation) or answer
         counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
             answer = (
@@ -276,12 +302,13 @@ class Judge:
                 or remarked(answer, counts)
             )
         after = self.workspace.snapshot()
-        moved = self._moved(before, after, seat) or unreadable(self.workspace.closed)
-        moved = moved or fixed.written(manifest, opened)
+        moved = who_moved(self.rooms, self.workspace, before, after, seat)
+        moved = moved or unreadable(self.workspace.closed) or fixed.written(manifest, opened)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),
             counts=None if counts is None else counts.to_data(with_names=case.before_work),
+            wrote=() if moved else made_meanwhile(lay_there, files_under(guarded, on_disk)),
         )
         return judged, opened
 
@@ -328,7 +355,7 @@ class Judge:
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
         judged = replace(judged, heldout_kind=check.kind)
-        moved = self._moved(before, self.workspace.snapshot(), seat)
+        moved = who_moved(self.rooms, self.workspace, before, self.workspace.snapshot(), seat)
         if moved is not None:
             return could_not_run(judged, moved.message, Reason.MOVED)
         if answer.result is Result.UNKNOWN:
@@ -339,8 +366,7 @@ class Judge:
         return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
 
     def _key(self, case: Case, content: Snapshot) -> str:
-        contract = case.contract
-        variables = {n: self.bench.environ[n] for n in contract.env if n in self.bench.environ}
+        contract, environ = case.contract, self.bench.environ
         return EvidenceKey(
             contract=contract,
             pins=self.pins.digest,
@@ -348,31 +374,20 @@ class Judge:
             environment=content.environment,
             workspace=str(self.root),
             search_path=self.pins.search_path,
-            variables=variables,
+            variables={name: environ[name] for name in contract.env if name in environ},
             isolation=self.bench.enclosure.isolation,
             judged_in=self.rooms.wanted(contract),
         ).digest
 
     def _unjudged(self, case: Case, key: str, content: Snapshot) -> Verdict:
-        return Verdict(
-            subject=case.subject,
-            phase=case.phase,
-            result=Result.UNKNOWN,
-            reason=Reason.INFRASTRUCTURE,
-            message="",
-            key=key,
-            snapshot=content.digest,
-            environment=content.environment,
-            isolation=self.bench.enclosure.isolation,
-        )
+        return unjudged(case.subject, case.phase, key, content, self.bench.enclosure.isolation)
 
     def _compared(self, case: Case, content: Snapshot) -> Compared:
         contract, guard = case.contract, case.guard
         texts = partial(self._texts, contract, content.digest)
         beside = changed_git_rules(self.pins, self.root, guard, texts)
-        found = compare_with_pins(
-            contract, guard, self.workspace, content.digest, self.pins.search_path
-        )
+        path = self.pins.search_path
+        found = compare_with_pins(contract, guard, self.workspace, content.digest, path)
         return replace(found, tampering=(*found.tampering, *beside))
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
@@ -382,19 +397,3 @@ class Judge:
             return None
         found = self.evidence.find_verdict(key)
         return found if found is not None and found.run == case.run else None
-
-    def _moved(
-        self, before: Snapshot, after: Snapshot, seat: JudgingPlace
-    ) -> UnboundVerdict | None:
-        """The answer when content changed while it was judged, by who can have changed it."""
-        there = self.workspace.manifest(before.digest)
-        in_room = seat.judged_in is JudgeIn.CLEAN
-        by_contract = self.rooms.moved() if in_room else ()
-        if by_contract:
-            return moved_by_contract(by_contract, there)
-        if after.digest == before.digest:
-            return None
-        if in_room:
-            return moved_by_somebody(self.workspace.diff(before.digest, after.digest))
-        changes = self.workspace.put_litter_away(before.digest)
-        return moved_by_either(changes, there) if changes else None

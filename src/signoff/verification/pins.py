@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from signoff.domain.digests import canonical_json, digest_of
 from signoff.domain.globs import matches_any
@@ -14,7 +15,9 @@ from signoff.domain.plan import Plan
 from signoff.domain.snapshot import FileState, Manifest
 from signoff.errors import SchemaTooNew
 from signoff.storage.active import MARKER_RULE
-from signoff.verification.ignored import Ignored
+
+if TYPE_CHECKING:
+    from signoff.verification.ignored import Ignored
 
 # Raised whenever approval pins more than before. Pins of a lower format need one more approval:
 # what they lack would otherwise be passed over without a word.
@@ -23,8 +26,7 @@ PIN_FORMAT = 2
 Tools = Mapping[str, Mapping[str, Any]]  # name → {"path": …, "sha256": …}, or {"path": None}
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(Struct, frozen=True, dict=True):
     """Taken once, at approval, and stored by digest beside the ledger entry that names it."""
 
     plan_digest: str
@@ -52,11 +54,11 @@ class Pins:
     @cached_property
     def digest(self) -> str:
         """The digest of all of it; part of every evidence key."""
-        return digest_of(asdict(self))
+        return digest_of(self)
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return canonical_json(asdict(self)).encode("utf-8", "surrogatepass")
+        return canonical_json(self).encode("utf-8", "surrogatepass")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Pins:
@@ -70,6 +72,11 @@ class Pins:
     def outdated(self) -> bool:
         """Whether an older version took them, which pinned less than this one does."""
         return self.format < PIN_FORMAT
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The names of what an older version did not pin."""
+        return tuple(name for name in self.__struct_fields__ if getattr(self, name) is None)
 
 
 def fingerprint(state: FileState) -> str:

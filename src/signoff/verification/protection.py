@@ -8,22 +8,23 @@ branches, remotes and all other configuration are not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse
 from signoff.domain.digests import digest_of
-from signoff.domain.globs import matches_any
+from signoff.domain.globs import literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
-from signoff.domain.product import NO_PRODUCTS, Product, Products
-from signoff.domain.snapshot import Manifest
+from signoff.domain.snapshot import NO_PRODUCTS, Manifest, Product, Products
 from signoff.errors import StorageFailed
-from signoff.planfile.verify.subjects import is_plain
+from signoff.planfile.subjects import is_plain
 from signoff.storage.active import MARKER_RULE
-from signoff.verification.ignored import Ignored
+from signoff.verification.ignored import Ignored, literal_base
 from signoff.verification.influences.changed import Influence
 from signoff.verification.influences.gathered import COMPILED, INSTALLED
 from signoff.verification.influences.ignored import made_since
@@ -34,8 +35,7 @@ from signoff.workspace.gitfolders import ignore_settings
 from signoff.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """What must not have changed when a subject is judged."""
 
     protects: tuple[str, ...] = ()
@@ -45,6 +45,7 @@ class Guard:
     influences: Mapping[str, str] | None = None  # on the contract's runner, as approved
     sees_ignored: bool = True  # whether ignored files were looked at for `influences`
     writes: tuple[str, ...] = ()  # what contracts of the plan write themselves
+    self_made: tuple[str, ...] = ()  # ignored paths that the check made before anybody worked
     subject: str = ""
     may_extend: tuple[str, ...] = ()  # tests that may be edited and added to
     produces: tuple[str, ...] = ()
@@ -61,6 +62,8 @@ class Guard:
     makes: frozenset[str] = frozenset()
     # What any step of the plan may change: an ignored file has no owner among them.
     changed_by_any: tuple[str, ...] = ()
+    # What `install` wrote, by its sha256: as long as it says that, no step changed it.
+    installed: Mapping[str, str] = field(default_factory=dict)
 
     def allowing(self, globs: tuple[str, ...]) -> Guard:
         """The same with more files that may change."""
@@ -77,12 +80,12 @@ class Guard:
 
     def extends(self, path: str) -> bool:
         """Whether the plan lets tests be edited and added here; settings among them are none."""
-        is_module = language_of(path) is not None and not is_settings(path)
-        return is_module and matches_any(self.may_extend, path)
+        if not matches_any(self.may_extend, path):
+            return False
+        return language_of(path) is not None and not is_settings(path)
 
 
-@dataclass(frozen=True)
-class Tampering:
+class Tampering(Struct, frozen=True):
     """One path that differs from its pin, and the rule it breaks."""
 
     path: str
@@ -118,7 +121,9 @@ def _protected_changes(
     left = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
     approved = {**(guard.pinned or {}), **left, **(guard.produced or {})}
     expected = {p: f for p, f in approved.items() if matches_any(globs, p)}
-    actual = protected_by(globs, manifest, ignored, guard.writes)
+    # What an agent left in those may still influence the check; it is no tampering to have them.
+    own = (*guard.writes, *guard.self_made)
+    actual = protected_by(globs, manifest, ignored, own)
     return [
         Tampering(path, f"protected file {_difference(expected, actual, path)}")
         for path in sorted(expected.keys() | actual.keys())
@@ -153,6 +158,27 @@ def _influence_changes(guard: Guard, now: Mapping[str, str]) -> list[Tampering]:
         and file_of(name) not in produced
         and not (name not in guard.influences and now[name].startswith(INSTALLED))
     ]
+
+
+def files_under(globs: Collection[str], root: Path) -> frozenset[str]:
+    """The files that globs cover, whatever git makes of them."""
+    found: set[str] = set()
+    for base in {literal_base(glob) for glob in globs}:
+        for folder, _, names in os.walk(root / base):
+            here = Path(folder).relative_to(root)
+            found.update((here / name).as_posix() for name in names)
+    return frozenset(path for path in found if matches_any(globs, path))
+
+
+def made_meanwhile(before: Collection[str], after: Collection[str]) -> tuple[str, ...]:
+    """Patterns of the files that came: each by itself, or the topmost folder that came with it."""
+    folders = {parent for path in before for parent in PurePosixPath(path).parents}
+    found: dict[str, None] = {}
+    for path in sorted(set(after) - set(before)):
+        parents = [p for p in PurePosixPath(path).parents if p not in folders and p.name]
+        came_with = f"{literal(str(parents[-1]))}/**" if before and parents else literal(path)
+        found[came_with] = None
+    return tuple(found)
 
 
 def file_of(name: str) -> str:
@@ -195,9 +221,9 @@ def changed_git_rules(
     pinned = pins.git_rules
     if pinned is None or pins.workspace != str(root):
         return ()
-    now = git_rules(root)
-    if now == pinned or all(map(is_plain, texts())):
+    if all(map(is_plain, texts())):
         return ()
+    now = git_rules(root)
     names = sorted(n for n in pinned.keys() | now.keys() if pinned.get(n) != now.get(n))
     return tuple(
         Tampering(name, "what git lets tools pass over was changed", unasked=True)
@@ -220,8 +246,7 @@ def _named(folder: Path, path: str) -> list[str]:
     return _lines(folder / os.path.expanduser(path))  # noqa: PTH111 - joins to an absolute path
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """What is not as approved, and what no check may rest on by itself."""
 
     tampering: tuple[Tampering, ...] = ()

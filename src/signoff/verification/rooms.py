@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from signoff.domain.plan import Contract, JudgeIn
-from signoff.domain.snapshot import Change
+from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
 from signoff.process.command import Mount
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.setup import ScratchSetUp, SetUps
-from signoff.verification.verdicts import UnboundVerdict
+from signoff.verification.verdicts import (
+    UnboundVerdict,
+    moved_by_contract,
+    moved_by_either,
+    moved_by_somebody,
+)
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
+from signoff.workspace.workspace import Workspace
 
 
 class Instead(NamedTuple):
@@ -26,8 +34,7 @@ class Instead(NamedTuple):
     made_of: FilesByFolder | None = None  # what the set-up makes by-products of
 
 
-@dataclass(frozen=True)
-class Rooms:
+class Rooms(Struct, frozen=True):
     """Seats of one workspace. Without a clean room, `why_not` says what keeps it away."""
 
     root: Path
@@ -90,6 +97,15 @@ class Rooms:
         """What the contract changed in the clean room."""
         return self.clean.moved() if self.clean is not None else ()
 
+    def give_back(self) -> None:
+        """Remove the clean room, once nobody is expected to judge here soon.
+
+        It takes as much of the disk as the workspace does, and is made again whenever it is needed.
+        """
+        if self.clean is not None:
+            with suppress(StorageFailed):  # left behind; nothing that anybody decided rests on it
+                self.clean.discard()
+
     def _in_room(
         self, clean: CleanRoom, digest: str, instead: Instead | None = None
     ) -> JudgingPlace:
@@ -102,14 +118,30 @@ class Rooms:
         shown = Mount(room.path, self.root, writable=True)
         shared = (Mount(room.source / path, self.root / path) for path in room.shared)
         apart = (Mount(self.root / path, self.root / path) for path in room.apart)
-        note = f"clean room by {room.how}" + (", by-products by the set-up command" if made else "")
+        note = "clean room" + (", by-products by the set-up command" if made else "")
         mounts = (shown, *shared, *apart)
         opened = made.opened if made else None
         return JudgingPlace(self.root, JudgeIn.CLEAN, note, mounts, room.path, opened)
 
 
-@dataclass(frozen=True)
-class ScratchRooms(Rooms):
+def who_moved(
+    rooms: Rooms, workspace: Workspace, before: Snapshot, after: Snapshot, seat: JudgingPlace
+) -> UnboundVerdict | None:
+    """The answer when content changed while it was judged, by who can have changed it."""
+    there = workspace.manifest(before.digest)
+    in_room = seat.judged_in is JudgeIn.CLEAN
+    by_contract = rooms.moved() if in_room else ()
+    if by_contract:
+        return moved_by_contract(by_contract, there)
+    if after.digest == before.digest:
+        return None
+    if in_room:
+        return moved_by_somebody(workspace.diff(before.digest, after.digest))
+    changes = workspace.put_litter_away(before.digest)
+    return moved_by_either(changes, there) if changes else None
+
+
+class ScratchRooms(Rooms, frozen=True):
     """Seats in a scratch folder, shown where the plan was worked on when the sandbox can do that.
 
     Tools of that place, such as a virtual environment, then find the content under judgement where

@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from signoff.domain.digests import digest_of
-from signoff.domain.observation import Ending
 from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.redaction import Redactor
+from signoff.domain.verdict import Ending
 from signoff.errors import SetupFailed
 from signoff.process.command import Mount
 from signoff.settings.loading import Setup
@@ -28,7 +30,7 @@ from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.verdicts import output_tail
 from signoff.workspace.byproducts import Byproducts
-from signoff.workspace.cleanroom import write_out
+from signoff.workspace.fitting import write_out
 from signoff.workspace.folders import (
     opened_root,
     opened_strictly,
@@ -76,16 +78,14 @@ def run_setup(
     )
 
 
-@dataclass(frozen=True)
-class MadeByProducts:
+class MadeByProducts(Struct, frozen=True):
     """By-products, and what the command read to make them."""
 
     byproducts: Byproducts
     opened: OpenedFiles
 
 
-@dataclass(frozen=True)
-class SetUps:
+class SetUps(Struct, frozen=True):
     """What the command made for a workspace, kept in the home, where no contract can write.
 
     made → a kept one, if nothing differs that the command may have read → else a new one

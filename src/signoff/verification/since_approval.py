@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
-from signoff.domain.snapshot import Change, FileKind, Snapshot
+from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
 from signoff.errors import StorageFailed
-from signoff.planfile.verify.subjects import looked_at
+from signoff.planfile.subjects import looked_at
+from signoff.process.shell import installed_modules
 from signoff.settings.loading import settings_from_pin
 from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.influences.gathered import INSTALLED, PRESENT, ShellText
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
-from signoff.verification.influences.packages import installed_modules
 from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
@@ -27,8 +29,13 @@ from signoff.verification.suppressions import Checks, Suppression, new_suppressi
 from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import OpenedFiles
+from signoff.workspace.records import folders_above
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
+
+
+def _sha256(manifest: Manifest, path: str) -> str:
+    return manifest[path].sha256 if path in manifest else ""
 
 
 @lru_cache(maxsize=16)
@@ -38,8 +45,14 @@ def texts_on(workspace: Workspace, command: str, digest: str) -> tuple[ShellText
     return texts_of(Contract(command), workspace.manifest(digest), read)
 
 
-@dataclass(frozen=True)
-class InfluenceChanges:
+@lru_cache(maxsize=1)  # large, and every check of one content asks for it
+def _changed_texts(
+    workspace: Workspace, old: str, new: str
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    return workspace.changed_texts(old, new)
+
+
+class InfluenceChanges(Struct, frozen=True):
     """Everything changed that influences a check: to be as approved when it is judged once more."""
 
     content: tuple[Influence, ...]
@@ -53,8 +66,7 @@ class InfluenceChanges:
         return tuple({influence.path: influence for influence in every}.values())
 
 
-@dataclass(frozen=True)
-class SinceApproval:
+class SinceApproval(Struct, frozen=True):
     """Compares content with the approved one."""
 
     workspace: Workspace
@@ -182,10 +194,21 @@ class SinceApproval:
         ):
             beyond = [p for p in changed if not matches_any(globs, p) and p not in asked]
             now = self.workspace.manifest(content.digest) if beyond else {}
+            written = {p for p, sha256 in guard.installed.items() if _sha256(now, p) == sha256}
+            beyond = [p for p in beyond if p not in written]
+            filled = self._filled(now) if beyond else set()
+            beyond = [p for p in beyond if p not in filled]
             folders = {p for p in beyond if p in now and now[p].kind is FileKind.DIRECTORY}
-            leads = {f for f in folders if any(intersect(g, f"{literal(f)}/**") for g in globs)}
+            inside = (*globs, *map(literal, written))
+            leads = {f for f in folders if any(intersect(g, f"{literal(f)}/**") for g in inside)}
             found.update(p for p in beyond if p not in leads)
         return sorted(found)
+
+    def _filled(self, now: Manifest) -> set[str]:
+        """Folders that were empty when approved and are not any more: they are there as before."""
+        held = {folder for path in now for folder in folders_above(path)}
+        then = self.workspace.manifest(self.pins.snapshot)
+        return {f for f in held if f in then and then[f].kind is FileKind.DIRECTORY}
 
     def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
         """What attempts at the step changed, and did not put back."""
@@ -204,16 +227,18 @@ class SinceApproval:
         """What silences one of the checks and was not there when the plan was approved."""
         if self.pins.snapshot in ("", content.digest):
             return []
-        try:
-            before, after = self.workspace.changed_texts(self.pins.snapshot, content.digest)
-        except StorageFailed:
-            return []  # another checkout, which never held the approved content
         now = self.workspace.manifest(content.digest)
         read = Approved(now, partial(self.workspace.read, content.digest))
         scripts = {file_of(name) for name in guard.influences or ()}
         texts = [read.text(p) for p in scripts if language_of(p) and not is_settings(p)]
         seen = opened.files if opened.complete else None
         checks = replace(checks, scripts=[t for t in texts if t], opened=seen)
+        if not (checks.tools or checks.scripts or checks.skip_marks):
+            return []  # nothing that runs obeys any comment
+        try:
+            before, after = _changed_texts(self.workspace, self.pins.snapshot, content.digest)
+        except StorageFailed:
+            return []  # another checkout, which never held the approved content
         return new_suppressions(checks, before, after, now)
 
     def _approved(self) -> Approved:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from signoff.commands.programs import is_known
 
@@ -99,8 +100,7 @@ class Suppression(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """What a contract runs that a comment could silence.
 
     `tools` are the names of its programs and scripts with the places they are given (the empty one

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.ledger import Entry
-from signoff.domain.observation import Ending, Observation
 from signoff.domain.plan import Contract, Expectation, ExpectationKind, JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.domain.snapshot import Change, ChangeKind, Snapshot
 from signoff.domain.text import decode_output, storable_path, tail
-from signoff.domain.verdict import HeldOutKind, Reason, Result, Verdict
+from signoff.domain.verdict import (
+    Ending,
+    HeldOutKind,
+    Isolation,
+    Observation,
+    Phase,
+    Reason,
+    Result,
+    Verdict,
+)
 from signoff.errors import SetupFailed
 from signoff.verification.influences.changed import Influence
 from signoff.verification.protection import Guard, Tampering, file_of
@@ -31,6 +40,9 @@ class UnboundVerdict(NamedTuple):
     message: str
 
 
+NEEDS_WORKSPACE = UnboundVerdict(
+    Result.UNKNOWN, Reason.INFRASTRUCTURE, "could not judge: it can be judged in the workspace only"
+)
 _CAME_TO_NO_END: dict[Ending, Reason] = {
     Ending.SIGNALLED: Reason.SIGNALLED,
     Ending.TIMED_OUT: Reason.TIMED_OUT,
@@ -38,6 +50,7 @@ _CAME_TO_NO_END: dict[Ending, Reason] = {
     Ending.NOT_FOUND: Reason.NOT_FOUND,
     Ending.NOT_STARTED: Reason.INFRASTRUCTURE,
     Ending.OUTPUT_LIMIT: Reason.INFRASTRUCTURE,
+    Ending.OVER_BUDGET: Reason.INFRASTRUCTURE,
 }
 
 
@@ -80,6 +93,22 @@ def _miss(expected: Expectation, observation: Observation) -> str:
         return f"stdout ({observation.stdout.size} bytes) is not the expected text"
     stream = "stdout" if expected.kind is ExpectationKind.STDOUT_CONTAINS else "stderr"
     return f'{stream} does not contain "{expected.value}"'
+
+
+_NOT_PERMITTED = re.compile(rb"operation not permitted|\bEPERM\b", re.IGNORECASE)
+
+
+def refused_socket(observation: Observation) -> UnboundVerdict | None:
+    """The answer when the sandbox was seen to refuse a socket, and the check says it met that."""
+    printed = observation.stdout.kept + b"\n" + observation.stderr.kept
+    if not observation.denied or not _NOT_PERMITTED.search(printed):
+        return None
+    message = (
+        f"could not judge: the sandbox refused sockets ({', '.join(observation.denied)}), since"
+        " Landlock has no loopback of its own: install bubblewrap or allow user namespaces, or"
+        " write `**network:** yes` into the plan"
+    )
+    return UnboundVerdict(Result.UNKNOWN, Reason.OBSTACLE, message)
 
 
 NAMED_FILES = 20
@@ -157,6 +186,23 @@ def flaky(verdict: Verdict) -> Verdict:
         result=Result.UNKNOWN,
         reason=Reason.FLAKY,
         message="flaky: the same contract on the same content gave different answers",
+    )
+
+
+def unjudged(
+    subject: str, phase: Phase, key: str, content: Snapshot, isolation: Isolation
+) -> Verdict:
+    """The verdict before anything is known."""
+    return Verdict(
+        subject=subject,
+        phase=phase,
+        result=Result.UNKNOWN,
+        reason=Reason.INFRASTRUCTURE,
+        message="",
+        key=key,
+        snapshot=content.digest,
+        environment=content.environment,
+        isolation=isolation,
     )
 
 

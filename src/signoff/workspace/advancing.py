@@ -11,66 +11,20 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
+from signoff.workspace import trees
 from signoff.workspace.branches import existing_head, is_ancestor, move_branch, moved
-from signoff.workspace.folders import READ_FLAGS, open_folder_strictly, opened_root, unlink_if_there
+from signoff.workspace.folders import open_folder_strictly, opened_root, unlink_if_there
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import ObjectFormat, locked
-from signoff.workspace.trees import (
-    Mode,
-    TreeChange,
-    TreeEntry,
-    change_index,
-    copy_index,
-    indexed,
-    put_index,
-    refresh,
-    refuse_locked_index,
-    tree_changes,
-    write_tree_files,
-)
+from signoff.workspace.gitfolders import locked
 from signoff.workspace.worktrees import Worktree, checkouts_of
 from signoff.workspace.writing import LastFolder, created_file, remove_entries, write_all
-
-
-class Place(StrEnum):
-    """What is found at a path that is no file and no symbolic link."""
-
-    NOTHING = "nothing"
-    FOLDER = "folder"
-    BLOCKED = "blocked"
-    """A file or a link stands where a folder on the way would be."""
-    OTHER = "other"
-
-
-Found = TreeEntry | Place
-
-
-def look(root_fd: int, path: str, form: ObjectFormat) -> Found:
-    """What is there now, its content hashed as git would."""
-    above, _, name = path.rpartition("/")
-    try:
-        folder_fd = open_folder_strictly(root_fd, above)
-    except FileNotFoundError:
-        return Place.NOTHING
-    except OSError:
-        return Place.BLOCKED
-    try:
-        return _look_at(folder_fd, name, form)
-    except FileNotFoundError:
-        return Place.NOTHING
-    except OSError:
-        return Place.OTHER
-    finally:
-        os.close(folder_fd)
 
 
 def holds_only(root_fd: int, path: str, leaving: frozenset[str]) -> bool:
@@ -97,30 +51,13 @@ def _inside(root_fd: int, path: str) -> list[tuple[str, bool]]:
         os.close(fd)
 
 
-def _look_at(folder_fd: int, name: str, form: ObjectFormat) -> Found:
-    seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
-    if stat.S_ISDIR(seen.st_mode):
-        return Place.FOLDER
-    if stat.S_ISLNK(seen.st_mode):
-        target = os.readlink(os.fsencode(name), dir_fd=folder_fd)
-        named = form.blob_hash(len(target))
-        named.update(target)
-        return TreeEntry(Mode.LINK, named.hexdigest())
-    if not stat.S_ISREG(seen.st_mode):
-        return Place.OTHER
-    mode = Mode.EXECUTABLE if seen.st_mode & 0o100 else Mode.FILE
-    fd = os.open(name, READ_FLAGS, dir_fd=folder_fd)
-    with open(fd, "rb") as file:
-        named = form.blob_hash(os.fstat(fd).st_size)
-        while piece := file.read(_PIECE):
-            named.update(piece)
-    return TreeEntry(mode, named.hexdigest())
-
-
 _DRAFT = ".signoff-advance.tmp"
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _NAMED_AT_MOST = 10
 _PIECE = 1 << 20
+
+
+_Changes = tuple[trees.TreeChange, ...]
 
 
 class _Work(NamedTuple):
@@ -129,7 +66,7 @@ class _Work(NamedTuple):
     checkout: Worktree
     fresh_index: Path
     leaving: tuple[str, ...]
-    coming: tuple[tuple[str, TreeEntry], ...]
+    coming: tuple[tuple[str, trees.TreeEntry], ...]
 
 
 def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
@@ -147,12 +84,12 @@ def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
                 f"`{new[:12]}` does not follow `{expected[:12]}`: commits would be lost",
                 "merge the branch as it stands now, then advance to that merge",
             )
-        changes = tree_changes(git, expected, new)
+        changes = trees.tree_changes(git, expected, new)
         planned = (_plan(git, w, changes, now == new) for w in checkouts_of(git, branch))
         works = [work for work in planned if work is not None]
         # Every file that comes into a checkout, its content checked.
         staged = git.scratch()
-        write_tree_files(git, dict(item for work in works for item in work.coming), staged)
+        trees.write_tree_files(git, dict(item for work in works for item in work.coming), staged)
         if now != new:
             move_branch(git, branch, new, expected)
         reach(RepositoryPoint.BASE_MOVED)
@@ -161,27 +98,25 @@ def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
     return tuple(work.checkout.path for work in works)
 
 
-def _plan(
-    git: Git, checkout: Worktree, changes: tuple[TreeChange, ...], has_moved: bool
-) -> _Work | None:
+def _plan(git: Git, checkout: Worktree, changes: _Changes, has_moved: bool) -> _Work | None:
     """What to do in a checkout; None when an earlier call did it all. Nothing is touched here."""
     _refuse_busy(checkout)
-    index = copy_index(git, checkout.own)
-    entries, unmerged = indexed(git, index)
+    index = trees.copy_index(git, checkout.own)
+    entries, unmerged = trees.indexed(git, index)
     # The index is written last: as soon as it is new, so is everything else.
     if has_moved and not unmerged and all(entries.get(c.path) == c.new for c in changes):
         return None
     blocked = set(unmerged)
     blocked.update(c.path for c in changes if entries.get(c.path) not in (c.old, c.new))
     leaving: list[str] = []
-    coming: list[tuple[str, TreeEntry]] = []
+    coming: list[tuple[str, trees.TreeEntry]] = []
     gone = frozenset(c.path for c in changes if c.old is not None and c.new is None)
     with opened_root(checkout.path) as root_fd:
         for change in changes:
-            found = look(root_fd, change.path, git.format)
+            found = trees.look(root_fd, change.path)
             if not _fits(root_fd, change, found, gone):
                 blocked.add(change.path)
-            elif change.new is None and isinstance(found, TreeEntry):
+            elif change.new is None and isinstance(found, trees.TreeEntry):
                 leaving.append(change.path)
             elif _is_file(change.new) and found != change.new:
                 assert change.new is not None
@@ -191,29 +126,29 @@ def _plan(
     return _Work(checkout, index, tuple(leaving), tuple(coming))
 
 
-def _fits(root_fd: int, change: TreeChange, found: Found, gone: frozenset[str]) -> bool:
+def _fits(root_fd: int, change: trees.TreeChange, found: trees.Found, gone: frozenset[str]) -> bool:
     """Whether nothing of a person's own is at the path."""
     path, old, new = change
-    if Mode.SUBMODULE in (old and old.mode, new and new.mode):
+    if trees.Mode.SUBMODULE in (old and old.mode, new and new.mode):
         return not (_is_file(old) or _is_file(new))
-    if isinstance(found, TreeEntry):
+    if isinstance(found, trees.TreeEntry):
         return found in (old, new)
-    if found is Place.NOTHING or new is None:
+    if found is trees.Place.NOTHING or new is None:
         return old is None or new is None
-    if old is not None or found is Place.OTHER:
+    if old is not None or found is trees.Place.OTHER:
         return False
-    if found is Place.FOLDER:
+    if found is trees.Place.FOLDER:
         return holds_only(root_fd, path, gone)
     parts = path.split("/")
     return any("/".join(parts[:n]) in gone for n in range(1, len(parts)))
 
 
-def _is_file(entry: TreeEntry | None) -> bool:
-    return entry is not None and entry.mode is not Mode.SUBMODULE
+def _is_file(entry: trees.TreeEntry | None) -> bool:
+    return entry is not None and entry.mode is not trees.Mode.SUBMODULE
 
 
 def _refuse_busy(checkout: Worktree) -> None:
-    refuse_locked_index(checkout.own)
+    trees.refuse_locked_index(checkout.own)
     for name in _UNDER_WAY:
         if (checkout.own / name).exists():
             raise BranchConflict(
@@ -222,7 +157,7 @@ def _refuse_busy(checkout: Worktree) -> None:
             )
 
 
-def _bring_along(git: Git, work: _Work, changes: tuple[TreeChange, ...], staged: Path) -> None:
+def _bring_along(git: Git, work: _Work, changes: _Changes, staged: Path) -> None:
     root = work.checkout.path
     remove_entries(work.leaving, root)
     reach(RepositoryPoint.FILE_REMOVED)
@@ -235,22 +170,22 @@ def _bring_along(git: Git, work: _Work, changes: tuple[TreeChange, ...], staged:
                     f"`{root / path}` cannot be written: {error.strerror}",
                     "make room for it, then run the same command again",
                 ) from error
-    change_index(git, work.fresh_index, {change.path: change.new for change in changes})
-    refresh(git, work.fresh_index, root)
-    put_index(work.checkout.own, work.fresh_index)
+    trees.change_index(git, work.fresh_index, {change.path: change.new for change in changes})
+    trees.refresh(git, work.fresh_index, root)
+    trees.put_index(work.checkout.own, work.fresh_index)
 
 
-def _place(folder: LastFolder, path: str, entry: TreeEntry, source: Path) -> None:
+def _place(folder: LastFolder, path: str, entry: trees.TreeEntry, source: Path) -> None:
     """Put one file there whole or not at all; the draft has a name that the next call finds."""
     above, _, name = path.rpartition("/")
     fd = folder.at(above, create=True)
     unlink_if_there(fd, _DRAFT)
-    if entry.mode is Mode.LINK:
+    if entry.mode is trees.Mode.LINK:
         # Path.readlink would tidy the target up.
         target = os.readlink(os.fsencode(source))  # noqa: PTH115
         os.symlink(target, _DRAFT, dir_fd=fd)
     else:
-        mode = 0o755 if entry.mode is Mode.EXECUTABLE else 0o644
+        mode = 0o755 if entry.mode is trees.Mode.EXECUTABLE else 0o644
         with created_file(fd, _DRAFT, mode) as out, source.open("rb") as content:
             while piece := content.read(_PIECE):
                 write_all(out, piece)

@@ -11,10 +11,10 @@ from signoff.domain.text import decode_output, storable_path
 from signoff.errors import BranchConflict, ProcessFailed, StorageFailed, UsageError
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import refuse_linked_ref
-from signoff.workspace.trees import list_tree, write_tree_files
+from signoff.workspace.trees import NO_OBJECT, list_tree, write_tree_files
 
 _BRANCHES = "refs/heads/"
-_OBJECT_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_OBJECT_ID = re.compile("[0-9a-f]{40}")
 
 
 class Commit(NamedTuple):
@@ -94,7 +94,7 @@ def move_branch(git: Git, branch: str, new: str, expected: str | None) -> None:
     """
     ref = _BRANCHES + branch
     refuse_linked_ref(git.common, ref)
-    old = _id(expected) if expected is not None else git.format.nothing
+    old = _id(expected) if expected is not None else NO_OBJECT
     try:
         git.call("update-ref", "--no-deref", ref, _id(new), old)
     except ProcessFailed as error:

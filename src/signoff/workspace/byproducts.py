@@ -6,8 +6,9 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import RoomTooDear
@@ -26,16 +27,20 @@ DEPENDENCY_FOLDERS = frozenset(
 DEPENDENCY_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
 
 
-@dataclass(frozen=True)
-class Byproducts:
+def is_dependency(folder: Path) -> bool:
+    """Whether it is a folder that an install fills, and that is only read afterwards."""
+    marked = any((folder / mark).exists() for mark in DEPENDENCY_MARKS)
+    return folder.name in DEPENDENCY_FOLDERS or marked
+
+
+class Byproducts(Struct, frozen=True):
     """Where by-products come from: the workspace, or a folder that the set-up command filled."""
 
     root: Path
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class RoomLimits:
+class RoomLimits(Struct, frozen=True):
     """What a clean room may hold before it is too dear to make."""
 
     files: int = 200_000
@@ -51,8 +56,7 @@ class RoomLimits:
     """Each folder is reached from the top, step by step, so that no link is followed on the way."""
 
 
-@dataclass
-class Survey:
+class Survey(Struct):
     """The by-products of a workspace, and what is apart, as a clean room is to have them.
 
     `shared` and `apart` are to be bound read-only from where they are. `copied` are the topmost

@@ -7,35 +7,31 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest
 from signoff.errors import InternalError, RoomTooDear, StorageFailed, WorkspaceMissing
-from signoff.workspace.byproducts import Byproducts, RoomLimits, Survey, survey, without_litter
-from signoff.workspace.fitting import (
-    Cloner,
-    Copies,
-    Fitted,
-    Fitter,
-    How,
-    Layout,
-    has_place,
-    lay_out,
-)
+from signoff.workspace.byproducts import Byproducts, RoomLimits, survey, without_litter
+from signoff.workspace.fitting import Copies, Fitted, Fitter, Layout, has_place, lay_out
 from signoff.workspace.folders import opened_root, remove_any
-from signoff.workspace.objects import ObjectStore
-from signoff.workspace.records import FilesByFolder, Folders, closed_to_owner, source_states
+from signoff.workspace.records import (
+    FilesByFolder,
+    Folders,
+    changes_between,
+    closed_to_owner,
+    source_states,
+)
 from signoff.workspace.walk import Territory, scan
-from signoff.workspace.workspace import Workspace, changes_between
+from signoff.workspace.workspace import Workspace
 
 _ROOM, _CLOCK = "room", "clock"
 _LONGEST_WAIT_S = 3.0
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(Struct, frozen=True):
     """A prepared checkout, and what to bind into it, each at its own path.
 
     Paths are relative to the workspace. `shared` (dependencies, which lie in `source`) and `apart`
@@ -50,11 +46,10 @@ class Room:
     apart: tuple[str, ...]
     copied: tuple[str, ...]
     left_out: tuple[str, ...]
-    how: How
 
 
 class CleanRoom:
-    """One room per workspace, kept between judgings; the caller holds the workspace's lock.
+    """A checkout of a workspace, kept between judgings; the caller holds the workspace's lock.
 
     prepare → layout of snapshot and by-products → what differs is put right → (a contract runs)
     → moved. Sources come from the snapshot store with their hashes checked, never from files that
@@ -64,13 +59,12 @@ class CleanRoom:
     def __init__(self, workspace: Workspace, folder: Path, limits: RoomLimits | None = None):
         self.path = folder / _ROOM
         self._limits = limits or RoomLimits()
-        self._workspace = workspace
+        self.workspace = workspace
         self._folder = folder
         self._territory = Territory(self.path, workspace.rules, workspace.apart)
         self._put: Folders | None = None
         self._known: Folders | None = None
         self._copies: Copies = {}
-        self._cloner = Cloner()
 
     def prepare(
         self,
@@ -87,9 +81,9 @@ class CleanRoom:
         A source file has the time of the workspace's where the content is the same, so that build
         tools see what is newer than what; otherwise the time at which it is put there.
         """
-        content = instead if instead is not None else self._workspace.content(digest)
+        content = instead if instead is not None else self.workspace.content(digest)
         _check_size(content, self._limits)
-        workspace = self._workspace
+        workspace = self.workspace
         source = made or Byproducts(workspace.root, workspace.byproducts)
         with opened_root(workspace.root) as apart_fd, opened_root(source.root) as fd:
             at = apart_fd if made is None else fd
@@ -103,12 +97,11 @@ class CleanRoom:
             apart=tuple(p for p in found.apart if has_place(layout, p)),
             copied=tuple(found.copied),
             left_out=(*found.left_out, *fitted.unreadable),
-            how=self._cloner.how,
         )
 
     def content(self, digest: str) -> FilesByFolder:
         """What the room would hold of a snapshot."""
-        return self._workspace.content(digest)
+        return self.workspace.content(digest)
 
     def moved(self) -> tuple[Change, ...]:
         """What a contract changed since the room was prepared, by-products and litter aside."""
@@ -160,8 +153,8 @@ class CleanRoom:
         # Nothing is known until all is done: an error on the way leaves a half-made room.
         self._put, self._known, self._copies = None, None, {}
         with opened_root(self.path) as room_fd:
-            objects = self._workspace.objects
-            fitter = Fitter(objects, workspace_fd, room_fd, known, copies, self._cloner)
+            objects = self.workspace.objects
+            fitter = Fitter(objects, workspace_fd, room_fd, known, copies)
             fitted = fitter.fit(layout)
         self._put = fitted.folders
         if self._outlast(fitted.newest_ns):
@@ -214,12 +207,6 @@ class CleanRoom:
         )
 
 
-def write_out(content: FilesByFolder, objects: ObjectStore, folder: Path) -> None:
-    """Write content, and nothing beside it, into an empty folder."""
-    with opened_root(folder) as fd:
-        Fitter(objects, fd, fd, {}, {}, Cloner()).fit(lay_out(content, Survey()))
-
-
 def _check_size(content: FilesByFolder, limits: RoomLimits) -> None:
     files = sum(map(len, content.values()))
     size = sum(record.key[1] for inside in content.values() for record in inside.values())
@@ -231,7 +218,7 @@ def _check_size(content: FilesByFolder, limits: RoomLimits) -> None:
     ):
         if much > most:
             raise RoomTooDear(
-                f"a clean room would hold {much:,} {unit} of sources; {most:,} are the limit",
+                f"a clean room would have to copy {much:,} {unit}; the limit is {most:,}",
                 facts={"much": much, "limit": most, "unit": unit},
             )
 

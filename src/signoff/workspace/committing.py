@@ -13,25 +13,14 @@ from signoff.domain.snapshot import FileKind
 from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
+from signoff.workspace import trees
 from signoff.workspace.branches import existing_head, make_commit, move_branch, tree_of
 from signoff.workspace.content import LARGE_BYTES, whole_content
 from signoff.workspace.folders import opened_root
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import ObjectFormat, locked, refusals
+from signoff.workspace.gitfolders import locked, refusals
+from signoff.workspace.packs import new_object_hash
 from signoff.workspace.records import FileRecord
-from signoff.workspace.trees import (
-    Mode,
-    Tree,
-    TreeEntry,
-    check_blobs,
-    index_of_tree,
-    list_tree,
-    make_tree,
-    put_index,
-    refuse_locked_index,
-    store_files,
-    tree_changes,
-)
 from signoff.workspace.walk import CACHE_FOLDERS, CACHE_SUFFIXES
 from signoff.workspace.workspace import Workspace
 from signoff.workspace.worktrees import Worktree, checkouts_of
@@ -60,7 +49,7 @@ def commit_content(
     with locked(git.common):
         checkout = _checkout(git, branch, workspace.root)
         head = existing_head(git, branch)
-        tree = _tree(git, workspace, digest, list_tree(git, head))
+        tree = _tree(git, workspace, digest, trees.list_tree(git, head))
         is_new = tree != tree_of(git, head)
         commit = head
         if is_new:
@@ -68,7 +57,7 @@ def commit_content(
             move_branch(git, branch, commit, expected=head)
         reach(RepositoryPoint.CONTENT_COMMITTED)
         if checkout is not None:
-            put_index(checkout.own, index_of_tree(git, tree, checkout.path))
+            trees.put_index(checkout.own, trees.index_of_tree(git, tree, checkout.path))
     return Committed(commit, tree, is_new)
 
 
@@ -83,18 +72,18 @@ def _checkout(git: Git, branch: str, root: Path) -> Worktree | None:
                 "commit it there, or check out another branch in "
                 f"{shlex.quote(str(worktree.path))}",
             )
-        refuse_locked_index(worktree.own)
+        trees.refuse_locked_index(worktree.own)
     return found[0] if found else None
 
 
-def _tree(git: Git, workspace: Workspace, digest: str, before: Tree) -> str:
+def _tree(git: Git, workspace: Workspace, digest: str, before: trees.Tree) -> str:
     records = dict(_source_files(workspace, digest))
-    ids = {path: _blob_id(git.format, workspace, r) for path, r in records.items()}
+    ids = {path: _blob_id(workspace, r) for path, r in records.items()}
     known = {entry.id for entry in before.values()}
     _store(git, workspace, {ids[p]: (p, r) for p, r in records.items() if ids[p] not in known})
-    wanted = {path: TreeEntry(_mode(r), ids[path]) for path, r in records.items()}
+    wanted = {path: trees.TreeEntry(_mode(r), ids[path]) for path, r in records.items()}
     kept = {p: e for p, e in before.items() if p not in wanted and _stays(workspace, p, e, wanted)}
-    return make_tree(git, wanted | kept)
+    return trees.make_tree(git, wanted | kept)
 
 
 def _source_files(workspace: Workspace, digest: str) -> Iterator[tuple[str, FileRecord]]:
@@ -111,11 +100,11 @@ def _source_files(workspace: Workspace, digest: str) -> Iterator[tuple[str, File
                 yield path, record
 
 
-def _blob_id(form: ObjectFormat, workspace: Workspace, record: FileRecord) -> str:
-    """The id of the content in the repository; our own store names blobs as sha1 does."""
-    if form is ObjectFormat.SHA1 and record.state.size <= LARGE_BYTES:
+def _blob_id(workspace: Workspace, record: FileRecord) -> str:
+    """The id of the content in the repository; our own store names blobs likewise."""
+    if record.state.size <= LARGE_BYTES:
         return record.blob.hex()
-    named = form.blob_hash(record.state.size)
+    named = new_object_hash("blob", record.state.size)
     for piece in whole_content(workspace.objects, record.blob, record.state.size):
         named.update(piece)
     return named.hexdigest()
@@ -131,10 +120,15 @@ def _store(git: Git, workspace: Workspace, new: dict[str, tuple[str, FileRecord]
         folder = git.scratch()
         with refusals(folder):
             files = [_export(workspace, folder, n, *item[1]) for n, item in enumerate(batch)]
-        if store_files(git, files) != [named for named, _ in batch]:
+        if trees.store_files(git, files) != [named for named, _ in batch]:
             raise StorageFailed("git gave the content other names than it has")
         shutil.rmtree(folder)
-    check_blobs(git, new)
+        stored = {
+            str(n): trees.TreeEntry(trees.Mode.FILE, named) for n, (named, _) in enumerate(batch)
+        }
+        folder.mkdir()
+        trees.write_tree_files(git, stored, folder)
+        shutil.rmtree(folder)
 
 
 def _export(workspace: Workspace, into: Path, number: int, path: str, record: FileRecord) -> Path:
@@ -145,17 +139,17 @@ def _export(workspace: Workspace, into: Path, number: int, path: str, record: Fi
     return into / str(number)
 
 
-def _mode(record: FileRecord) -> Mode:
+def _mode(record: FileRecord) -> trees.Mode:
     if record.kind is FileKind.LINK:
-        return Mode.LINK
-    return Mode.EXECUTABLE if record.executable else Mode.FILE
+        return trees.Mode.LINK
+    return trees.Mode.EXECUTABLE if record.executable else trees.Mode.FILE
 
 
-def _stays(workspace: Workspace, path: str, entry: TreeEntry, wanted: Tree) -> bool:
+def _stays(workspace: Workspace, path: str, entry: trees.TreeEntry, wanted: trees.Tree) -> bool:
     """Whether a file of the branch that the snapshot does not hold is still the branch's own."""
     parts = path.split("/")
     above = ["/".join(parts[:n]) for n in range(1, len(parts))]
-    if entry.mode is Mode.SUBMODULE:
+    if entry.mode is trees.Mode.SUBMODULE:
         inside = next((p for p in wanted if p == path or p.startswith(f"{path}/")), None)
         if inside is not None:
             raise UsageError(
@@ -171,9 +165,9 @@ def unjudged_changes(git: Git, workspace: Workspace, old: str, new: str) -> tupl
     """Paths that differ between two trees and that no snapshot holds, so nobody judged them."""
     return tuple(
         change.path
-        for change in tree_changes(git, old, new)
+        for change in trees.tree_changes(git, old, new)
         if not _is_source(workspace, change.path)
-        or any(e is not None and e.mode is Mode.SUBMODULE for e in (change.old, change.new))
+        or any(e is not None and e.mode is trees.Mode.SUBMODULE for e in (change.old, change.new))
     )
 
 

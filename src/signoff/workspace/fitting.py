@@ -7,19 +7,21 @@ record of changes; what a contract touched is written anew without being looked 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from signoff.domain.snapshot import FileKind
+from signoff.workspace import writing
 from signoff.workspace.byproducts import Survey
 from signoff.workspace.content import FIFO_SHA256
 from signoff.workspace.folders import (
     READ_FLAGS,
+    opened_root,
     opened_strictly,
     remove_tree,
     set_mode,
@@ -35,19 +37,11 @@ from signoff.workspace.records import (
     StatKey,
     stat_key,
 )
-from signoff.workspace.writing import (
-    checked_bytes,
-    created_file,
-    stream_object,
-    write_all,
-    wrong_content,
-)
 
 _NOTHING: Mapping[str, FileRecord] = {}
 
 
-@dataclass(eq=False)
-class FolderContent:
+class FolderContent(Struct, eq=False):
     """Everything that may lie directly in one folder; whatever else does is to go.
 
     `other_folders` are by-products and places to bind a folder to, `points` places for a file.
@@ -120,48 +114,14 @@ def _make(layout: Layout, path: str) -> bool:
     return True
 
 
-_FICLONE = 0x40049409
 _CHUNK_BYTES = 1 << 20
 # What file systems say that cannot do it, or not between these two files.
 _CANNOT = {errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL, errno.EXDEV, errno.ENOSYS}
 _CANNOT |= {errno.EPERM, errno.ETXTBSY}
 
 
-class How(StrEnum):
-    """The way content came into a folder."""
-
-    NOTHING = "nothing copied"
-    REFLINK = "reflink"
-    COPY = "copy"
-
-
-class Cloner:
-    """Shares blocks (copy on write) where the file system can, else copies them; says which."""
-
-    def __init__(self) -> None:
-        self.how = How.NOTHING
-
-    def clone(self, source: int, target: int) -> None:
-        """Give the empty file behind `target` the content of the one behind `source`."""
-        if self.how is not How.COPY:
-            if _shares_blocks(source, target):
-                self.how = How.REFLINK
-                return
-            self.how = How.COPY
-        _copy(source, target)
-
-
-def _shares_blocks(source: int, target: int) -> bool:
-    try:
-        fcntl.ioctl(target, _FICLONE, source)
-    except OSError as error:
-        if error.errno not in _CANNOT:
-            raise
-        return False
-    return True
-
-
 def _copy(source: int, target: int) -> None:
+    """Give the empty file behind `target` the content of the other; blocks are shared if can be."""
     try:
         while os.copy_file_range(source, target, _CHUNK_BYTES):
             pass
@@ -170,7 +130,7 @@ def _copy(source: int, target: int) -> None:
             raise
     # Also after a copy that ended early: some file systems report an end that is none.
     while piece := os.read(source, _CHUNK_BYTES):
-        write_all(target, piece)
+        writing.write_all(target, piece)
 
 
 _FOLDER_MODE = 0o755
@@ -188,8 +148,7 @@ class Copy(NamedTuple):
 Copies = Mapping[str, Copy]
 
 
-@dataclass
-class Fitted:
+class Fitted(Struct):
     """What a room holds after it was made equal to its layout."""
 
     folders: Folders = field(default_factory=dict)
@@ -209,14 +168,12 @@ class Fitter:
         room_fd: int,
         known: Folders,
         copies: Copies,
-        cloner: Cloner,
     ):
         self._objects = objects
         self._workspace_fd = workspace_fd
         self._room_fd = room_fd
         self._known = known
         self._copies = copies
-        self._cloner = cloner
         self._fitted = Fitted()
 
     def fit(self, layout: Layout) -> Fitted:
@@ -239,7 +196,7 @@ class Fitter:
         for name in (shelf.source_folders | shelf.other_folders) - there:
             os.mkdir(name, _FOLDER_MODE, dir_fd=fd)
         for name in shelf.points - there:
-            with created_file(fd, name, 0o644):
+            with writing.created_file(fd, name, 0o644):
                 pass
         if shelf.copies:
             self._put_copies(fd, path, shelf, there)
@@ -297,15 +254,17 @@ class Fitter:
 
     def _put_source(self, fd: int, name: str, folder: str, want: FileRecord) -> FileRecord:
         if want.kind is FileKind.FILE:
-            with created_file(fd, name, want.key[4] & 0o777) as out:
-                if stream_object(self._objects, want.blob, want.key[1], out) != want.sha256:
-                    raise wrong_content(_join(folder, name))
+            with writing.created_file(fd, name, want.key[4] & 0o777) as out:
+                if writing.stream_object(self._objects, want.blob, want.key[1], out) != want.sha256:
+                    raise writing.wrong_content(_join(folder, name))
                 if want.key[2] != NO_TIME_NS:
                     os.utime(out, ns=(want.key[2], want.key[2]))
                 key = self._written(os.fstat(out))
         else:
             if want.kind is FileKind.LINK:
-                target = checked_bytes(self._objects, want.blob, want.sha256, _join(folder, name))
+                target = writing.checked_bytes(
+                    self._objects, want.blob, want.sha256, _join(folder, name)
+                )
                 os.symlink(target, os.fsencode(name), dir_fd=fd)
             else:
                 os.mkfifo(name, dir_fd=fd)
@@ -335,8 +294,8 @@ class Fitter:
             return
         try:
             seen = os.fstat(source)
-            with created_file(fd, name, seen.st_mode & 0o777) as out:
-                self._cloner.clone(source, out)
+            with writing.created_file(fd, name, seen.st_mode & 0o777) as out:
+                _copy(source, out)
                 os.utime(out, ns=(seen.st_mtime_ns, seen.st_mtime_ns))
                 self._fitted.copies[path] = Copy(stat_key(seen), self._written(os.fstat(out)))
         finally:
@@ -350,6 +309,15 @@ class Fitter:
     def _written(self, seen: os.stat_result) -> StatKey:
         self._fitted.newest_ns = max(self._fitted.newest_ns, seen.st_ctime_ns)
         return stat_key(seen)
+
+
+def write_out(content: FilesByFolder, objects: ObjectStore, folder: Path) -> None:
+    """Write content, and nothing beside it, into an empty folder."""
+    with opened_root(folder) as fd:
+        try:
+            Fitter(objects, fd, fd, {}, {}).fit(lay_out(content, Survey()))
+        except OSError as error:
+            raise writing.not_put_back({error.filename or str(folder): error}) from error
 
 
 def _is_wanted(record: FileRecord, want: FileRecord) -> bool:

@@ -1,15 +1,22 @@
-"""Folders reached by descriptor: never through a symlink, however deep they lie."""
+"""Folders reached by descriptor, never through a symlink; and which checkout a path lies in."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from itertools import count
 from pathlib import Path
 
-from signoff.errors import StorageFailed, WorkspaceMissing
+from msgspec import Struct
+
+from signoff.errors import Held, StorageFailed, WorkspaceMissing
+from signoff.workspace.checkout import find_checkout, read_small
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Of a file: no link is followed, no pipe waited for, no terminal taken.
@@ -19,6 +26,7 @@ READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CL
 # time and memory. The system takes paths of up to 4096 bytes in one call.
 MAX_PATH_CHARS = 16_384
 _HOP_BYTES = 4_000
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.02
 
 
 @contextmanager
@@ -184,3 +192,76 @@ def unreadable(path: str, error: OSError) -> StorageFailed:
         hint="give the user who runs signoff access to it, or stop the process that changes it",
         facts={"path": path, "errno": error.errno},
     )
+
+
+@contextmanager
+def wait_for(path: Path, flags: int, timeout_s: float, mode: int = 0o600) -> Iterator[int]:
+    """Open `path`, wait for its lock, yield the descriptor; Held when the time is over.
+
+    A file that was replaced while we waited is opened again: its old lock guards nothing.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        fd = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        try:
+            _wait(fd, path, deadline, timeout_s)
+            if is_current(fd, path):
+                yield fd
+                return
+        finally:
+            os.close(fd)
+
+
+def _wait(fd: int, path: Path, deadline: float, timeout_s: float) -> None:
+    pause_s = _FIRST_PAUSE_S
+    while not flock(fd):
+        if time.monotonic() > deadline:
+            raise Held(
+                f"`{path}` was locked by another process for {timeout_s:g} s",
+                "find the process that keeps it open, stop it, and run the same command again",
+            )
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+
+def flock(fd: int) -> bool:
+    """Take the lock if nobody has it; it ends with the process, however that ends."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_current(fd: int, path: Path, dir_fd: int | None = None) -> bool:
+    """Whether the name still leads to what we locked."""
+    try:
+        there = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(fd), there)
+
+
+__all__ = ["Repository", "find_repository", "read_small"]
+
+
+class Repository(Struct, frozen=True):
+    """`top` is the checkout a path lies in, `main` the one whose vault serves all worktrees."""
+
+    top: Path
+    main: Path
+
+
+def find_repository(start: Path) -> Repository | None:
+    """The nearest checkout around `start`."""
+    found = find_checkout(start)
+    return None if found is None else Repository(Path(found[0]), Path(found[1]))
+
+
+def open_regular(path: str | Path) -> BufferedReader:
+    """A file to read; OSError for a link, and for a pipe or device, which are not waited for."""
+    fd = os.open(path, READ_FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return open(fd, "rb")

@@ -11,33 +11,27 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from signoff.domain.observation import Ending
 from signoff.domain.text import decode_output
+from signoff.domain.verdict import Ending
 from signoff.errors import ProcessFailed
 from signoff.process.command import Command, StreamName
 from signoff.process.environment import clean_environment, safe_search_path
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.shell import find_tool
-from signoff.workspace.gitfolders import (
-    GitFormat,
-    ObjectFormat,
-    common_folder,
-    read_format,
-    refusals,
-)
-from signoff.workspace.repository import Repository
+from signoff.workspace.folders import Repository
+from signoff.workspace.gitfolders import common_folder, read_bare, refusals
 
 _TIMEOUT_S = 300.0
 _BORROWED = ("objects", "refs", "packed-refs")
 # The repository's commit graph is left aside because it can claim any ancestry, and the
 # multi-pack index because it can name any content.
 _CONFIG = """[core]
-\trepositoryformatversion = {version}
+\trepositoryformatversion = 0
 \tbare = true
 \tcommitGraph = false
 \tmultiPackIndex = false
@@ -49,7 +43,6 @@ _CONFIG = """[core]
 [maintenance]
 \tauto = false
 """
-_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 # Stronger than any `.gitattributes`: no conversion, no filter, no merge driver.
 _ATTRIBUTES = (
     "* !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size\n"
@@ -83,14 +76,13 @@ class Git:
     def __init__(
         self,
         common: Path,
-        form: GitFormat,
+        bare: bool,
         program: Path,
         env: Mapping[str, str],
         made: tempfile.TemporaryDirectory[str],
     ):
         self.common = common
-        self.format: ObjectFormat = form.objects
-        self.bare = form.bare or common.name != ".git"
+        self.bare = bare or common.name != ".git"
         self._program = program
         self._env = env
         self._made = made
@@ -100,7 +92,7 @@ class Git:
     def open(cls, repository: Repository, environ: Mapping[str, str]) -> Git:
         """Ready to work on a repository; nothing of it was executed or changed."""
         common = common_folder(repository)
-        form = read_format(common)
+        bare = read_bare(common)
         # It leads neither into the checkout nor into the main one.
         search_path = safe_search_path(environ.get("PATH", ""), repository.top)
         search_path = safe_search_path(search_path, repository.main)
@@ -111,8 +103,8 @@ class Git:
             )
         with refusals(Path(tempfile.gettempdir())):
             made = tempfile.TemporaryDirectory(prefix="signoff-git-")
-            _furnish(Path(made.name), common, form.objects)
-        return cls(common, form, program, clean_environment(environ, path=search_path), made)
+            _furnish(Path(made.name), common)
+        return cls(common, bare, program, clean_environment(environ, path=search_path), made)
 
     def __enter__(self) -> Git:
         return self
@@ -143,14 +135,29 @@ class Git:
         accept: tuple[int, ...] = (0,),
     ) -> GitReply:
         """As `call`, for questions that git answers with its exit code."""
-        pieces: list[bytes] = []
-        env = self._environment(index, work_tree)
-        code = self._run(arguments, stdin, env, work_tree, accept, pieces.append)
-        return GitReply(code, b"".join(pieces))
+        env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
+        if index is not None:
+            env["GIT_INDEX_FILE"] = str(index)
+        if work_tree is not None:
+            env["GIT_WORK_TREE"] = str(work_tree)
+        printed: list[bytes] = []
 
-    def stream(self, *arguments: str, stdin: bytes, receive: Callable[[bytes], None]) -> None:
-        """As `call`, for output that is too large to be kept."""
-        self._run(arguments, stdin, self._environment(None, None), None, (0,), receive)
+        def on_output(stream: StreamName, piece: bytes) -> None:
+            if stream is StreamName.STDOUT:
+                printed.append(piece)
+
+        argv = (str(self._program), *arguments)
+        limits = Limits(wall_s=_TIMEOUT_S)
+        command = Command(argv, work_tree or self._folder, env, limits, stdin=stdin)
+        seen = run(command, on_output=on_output)
+        if seen.ending is Ending.EXITED and seen.exit_code in accept:
+            return GitReply(int(seen.exit_code), b"".join(printed))
+        said = decode_output(seen.stderr.kept).strip() or seen.describe()
+        raise ProcessFailed(
+            f"`git {arguments[0]}` in `{self.common}`: {said}",
+            self._hint(),
+            {"arguments": list(arguments), "exit_code": seen.exit_code},
+        )
 
     def version(self) -> tuple[int, int]:
         """The major and minor version of the git that is called."""
@@ -160,51 +167,15 @@ class Git:
             raise ProcessFailed(f"`{self._program}` does not say its version: {said.strip()}")
         return int(found[1]), int(found[2])
 
-    def _environment(self, index: Path | None, work_tree: Path | None) -> dict[str, str]:
-        env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
-        if index is not None:
-            env["GIT_INDEX_FILE"] = str(index)
-        if work_tree is not None:
-            env["GIT_WORK_TREE"] = str(work_tree)
-        return env
-
-    def _run(
-        self,
-        arguments: tuple[str, ...],
-        stdin: bytes,
-        env: Mapping[str, str],
-        work_tree: Path | None,
-        accept: tuple[int, ...],
-        receive: Callable[[bytes], None],
-    ) -> int:
-        def on_output(stream: StreamName, piece: bytes) -> None:
-            if stream is StreamName.STDOUT:
-                receive(piece)
-
-        argv = (str(self._program), *arguments)
-        limits = Limits(wall_s=_TIMEOUT_S)
-        command = Command(argv, work_tree or self._folder, env, limits, stdin=stdin)
-        seen = run(command, on_output=on_output)
-        if seen.ending is Ending.EXITED and seen.exit_code in accept:
-            return int(seen.exit_code)
-        said = decode_output(seen.stderr.kept).strip() or seen.describe()
-        raise ProcessFailed(
-            f"`git {arguments[0]}` in `{self.common}`: {said}",
-            self._hint(),
-            {"arguments": list(arguments), "exit_code": seen.exit_code},
-        )
-
     def _hint(self) -> str:
         if (self.common / "shallow").exists():
             return "the clone is shallow; fetch the rest of its history: git fetch --unshallow"
         return f"look at the repository: git --git-dir={shlex.quote(str(self.common))} fsck"
 
 
-def _furnish(folder: Path, common: Path, objects: ObjectFormat) -> None:
+def _furnish(folder: Path, common: Path) -> None:
     """A git folder of our own around the objects and refs of the repository."""
-    is_sha256 = objects is ObjectFormat.SHA256
-    config = _CONFIG.format(version=int(is_sha256)) + (_SHA256 if is_sha256 else "")
-    (folder / "config").write_text(config)
+    (folder / "config").write_text(_CONFIG)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
     (folder / "info").mkdir()
     (folder / "info" / "attributes").write_text(_ATTRIBUTES)

@@ -6,25 +6,18 @@ link where git would write is refused.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import re
 import shlex
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from signoff.errors import Held, StorageFailed, UsageError
-from signoff.workspace.folders import FOLDER_FLAGS, unlink_if_there
-from signoff.workspace.repository import Repository, read_small
-from signoff.workspace.writing import created_file, write_all
+from signoff.errors import StorageFailed, UsageError
+from signoff.workspace.folders import FOLDER_FLAGS, Repository, read_small, wait_for
 
 LOCK_TIMEOUT_S = 300.0
-_PAUSE_S = 0.02
 _CONFIG_BYTES = 1 << 20
 _POINTER_BYTES = 16 * 1024
 _BRANCHES = "refs/heads/"
@@ -36,30 +29,8 @@ _HARMLESS = frozenset(
     {"noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"}
 )
 
+_UNDERSTOOD = {("refstorage", "files"), ("objectformat", "sha1")}
 _RULES_ELSEWHERE = frozenset({"core.excludesfile", "core.attributesfile"})
-
-
-class ObjectFormat(StrEnum):
-    """The hash that names a repository's objects."""
-
-    SHA1 = "sha1"
-    SHA256 = "sha256"
-
-    @property
-    def nothing(self) -> str:
-        """The id that stands for no object."""
-        return "0" * hashlib.new(self, usedforsecurity=False).digest_size * 2
-
-    def blob_hash(self, size: int) -> hashlib._Hash:
-        """The hash that names a file's content, fed with git's header."""
-        return hashlib.new(self, b"blob %d\0" % size, usedforsecurity=False)
-
-
-class GitFormat(NamedTuple):
-    """The two facts of a repository's configuration that are believed."""
-
-    objects: ObjectFormat
-    bare: bool
 
 
 class Head(NamedTuple):
@@ -88,15 +59,6 @@ def common_folder(repository: Repository) -> Path:
     return common
 
 
-def own_folder(repository: Repository) -> Path:
-    """The folder with the HEAD and index of the checkout itself."""
-    dot_git = repository.top / ".git"
-    if dot_git.is_dir():
-        return dot_git
-    pointer = (read_pointer(dot_git) or "").removeprefix("gitdir:").strip()
-    return Path(os.path.realpath(repository.top / pointer))
-
-
 def refuse_links(folder: Path, names: tuple[str, ...]) -> None:
     """UsageError when one of the places is a symbolic link: a write would follow it."""
     for place in (folder / name for name in names):
@@ -114,8 +76,11 @@ def refuse_linked_ref(common: Path, ref: str) -> None:
     refuse_links(common, tuple("/".join(parts[:n]) for n in range(1, len(parts) + 1)))
 
 
-def read_format(common: Path) -> GitFormat:
-    """What the repository's own configuration says of its format; nothing else in it is read."""
+def read_bare(common: Path) -> bool:
+    """Whether the configuration says that there is no checkout; a format we do not know is refused.
+
+    Nothing else in it is read.
+    """
     place = common / "config"
     data = read_small(place, _CONFIG_BYTES)
     if data is None and place.exists():
@@ -132,11 +97,7 @@ def read_format(common: Path) -> GitFormat:
         known = key in _HARMLESS or (key, value) in _UNDERSTOOD
         if section == "extensions" and not known:
             raise _unknown(f"extension `{key}` = `{value}`", place)
-    bare = settings.get("core.bare", "false").lower() in ("true", "yes", "on", "1")
-    return GitFormat(ObjectFormat(settings.get("extensions.objectformat", "sha1")), bare)
-
-
-_UNDERSTOOD = {("refstorage", "files"), *(("objectformat", str(f)) for f in ObjectFormat)}
+    return settings.get("core.bare", "false").lower() in ("true", "yes", "on", "1")
 
 
 def read_head(own: Path) -> Head:
@@ -147,7 +108,7 @@ def read_head(own: Path) -> Head:
     else:
         text = os.fsdecode(read_small(place, _POINTER_BYTES) or b"").strip()
     if not text.startswith("ref:"):
-        return Head(None, text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else None)
+        return Head(None, text if re.fullmatch("[0-9a-f]{40}", text) else None)
     ref = text.removeprefix("ref:").strip()
     return Head(ref.removeprefix(_BRANCHES) if ref.startswith(_BRANCHES) else None, None)
 
@@ -160,24 +121,9 @@ def read_pointer(place: Path) -> str | None:
 
 @contextmanager
 def locked(common: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """One of us at a time changes worktrees and checkouts of a repository.
-
-    The lock is on the folder itself and ends with the process, however it ends.
-    """
-    with refusals(common):
-        fd = os.open(common, FOLDER_FLAGS)
-    deadline = time.monotonic() + timeout_s
-    try:
-        while not _try_lock(fd):
-            if time.monotonic() > deadline:
-                raise Held(
-                    f"`{common}` was locked by another process for {timeout_s:g} s",
-                    "find the process that keeps it open, stop it, and run the same command again",
-                )
-            time.sleep(_PAUSE_S)
+    """One of us at a time changes worktrees and checkouts of a repository."""
+    with refusals(common), wait_for(common, FOLDER_FLAGS, timeout_s):
         yield
-    finally:
-        os.close(fd)
 
 
 @contextmanager
@@ -190,14 +136,6 @@ def refusals(place: Path) -> Iterator[None]:
             f"`{error.filename or place}`: {error.strerror or error}",
             facts={"path": str(place), "errno": error.errno},
         ) from error
-
-
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _scan(folder: Path) -> list[os.DirEntry[str]]:
@@ -264,40 +202,25 @@ def _unknown(what: str, place: Path) -> UsageError:
     )
 
 
-_NAME, _DRAFT = "exclude", "signoff.exclude"
-_MAX_BYTES = 1 << 20
-
-
 def exclude_from_git(repository: Repository, line: str) -> bool:
-    """Append a pattern once, keeping what is there; whether it had to be."""
+    """Append a pattern once to what git passes over; whether it had to be."""
     if not line.strip() or "\n" in line:
         raise UsageError(f"`{line!r}` is not one line of ignore rules", "pass one pattern")
     common = common_folder(repository)
     refuse_links(common, ("info/exclude",))
-    place = common / "info" / _NAME
-    with locked(common):
-        data = read_small(place, _MAX_BYTES)
-        if data is None and os.path.lexists(place):
+    place = common / "info" / "exclude"
+    with locked(common), refusals(place):
+        before = read_small(place, _CONFIG_BYTES)
+        if before is None and os.path.lexists(place):
             raise UsageError(f"`{place}` cannot be read as a small regular file", "look at it")
-        before = data or b""
         wanted = os.fsencode(line)
-        if wanted in before.replace(b"\r\n", b"\n").split(b"\n"):
+        if before and wanted in before.replace(b"\r\n", b"\n").split(b"\n"):
             return False
         gap = b"" if not before or before.endswith(b"\n") else b"\n"
-        with refusals(place):
-            place.parent.mkdir(exist_ok=True)
-            _replace(place.parent, before + gap + wanted + b"\n")
+        place.parent.mkdir(exist_ok=True)
+        fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+        with open(fd, "ab") as file:
+            file.write(gap + wanted + b"\n")
+            file.flush()
+            os.fsync(fd)
     return True
-
-
-def _replace(folder: os.PathLike[str], data: bytes) -> None:
-    folder_fd = os.open(folder, FOLDER_FLAGS)
-    try:
-        unlink_if_there(folder_fd, _DRAFT)
-        with created_file(folder_fd, _DRAFT, 0o644) as out:
-            write_all(out, data)
-            os.fsync(out)
-        os.rename(_DRAFT, _NAME, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
-        os.fsync(folder_fd)
-    finally:
-        os.close(folder_fd)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from signoff.domain.digests import digest_of
 from signoff.errors import ConfigInvalid, StorageFailed, WorkspaceMissing
+from signoff.workspace.folders import open_regular
 
 _SPECIAL = "*?[\\"
 
@@ -37,8 +39,7 @@ class _NeverMatches(Exception):
     """The pattern is malformed; git lets such a pattern match nothing."""
 
 
-@dataclass(frozen=True)
-class GitPattern:
+class GitPattern(Struct, frozen=True):
     """A parsed line: what it says (`negated`), where it applies, and what it matches.
 
     `literal` is set when the pattern has no wildcard, `suffix` when it is one `*` and plain text;
@@ -201,8 +202,7 @@ def _quoted(char: str) -> str:
 EntryTest = Callable[[str, bool], bool]
 
 
-@dataclass(frozen=True)
-class IgnoreFile:
+class IgnoreFile(Struct, frozen=True, dict=True):
     """The text of one ignore file and the folder its patterns are relative to ("" is the root)."""
 
     folder: str
@@ -385,15 +385,12 @@ def _exclude_file(root: Path) -> Path:
 def _read_regular(path: Path) -> str | None:
     """The text of a regular file, undecodable bytes kept; None when there is no such file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if isinstance(error, PermissionError):
-            raise StorageFailed(
-                f"ignore file `{path}` cannot be read: {error.strerror}",
-                hint="make it readable, then approve again",
-            ) from error
+        with open_regular(path) as file:
+            return file.read().decode("utf-8", "surrogateescape")
+    except PermissionError as error:
+        raise StorageFailed(
+            f"ignore file `{path}` cannot be read: {error.strerror}",
+            hint="make it readable, then approve again",
+        ) from error
+    except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        return file.read().decode("utf-8", "surrogateescape")

@@ -12,17 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from signoff.errors import StorageFailed
-from signoff.workspace.packs import (
-    OpenPack,
-    PackEntry,
-    claim_open_pack,
-    hash_object,
-    inflate_entry,
-    read_index,
-    read_open_pack,
-    sync_folder,
-    write_pack,
-)
+from signoff.workspace import packs
 
 SEAL_OBJECTS = 4_096
 SEAL_BYTES = 1 << 26
@@ -55,8 +45,8 @@ class ObjectStore:
         self.path = path
         self._packs = path / "objects" / "pack"
         self._open_folder = path / "open"
-        self._open: OpenPack | None = None
-        self._where: dict[bytes, tuple[Path, PackEntry]] = {}
+        self._open: packs.OpenPack | None = None
+        self._where: dict[bytes, tuple[Path, packs.PackEntry]] = {}
         self._snapshots: dict[str, bytes] = {}
         self._indexed: set[Path] = set()
         self._readers: dict[Path, BinaryIO] = {}
@@ -75,12 +65,13 @@ class ObjectStore:
     def put(self, kind: str, data: bytes, oid: bytes | None = None) -> bytes:
         """Add one object and return its id."""
         if oid is None:
-            oid = hash_object(kind, data)
+            oid = packs.hash_object(kind, data)
         if not self.has(oid):
             with self._refusals():
                 pack = self._claimed()
                 self._where[oid] = (pack.path, pack.append(kind, oid, data))
-            self._seal_if_grown()
+            if pack.length > SEAL_BYTES:
+                self.seal()
         return oid
 
     def commit(self, digest: str, tree: bytes, *, durable: bool = False) -> None:
@@ -100,6 +91,11 @@ class ObjectStore:
             self._look()
         return self._snapshots.get(digest)
 
+    def saved_tree(self, digest: str) -> bytes | None:
+        """The same as far as this process knows."""
+        self.known()
+        return self._snapshots.get(digest)
+
     def get(self, oid: bytes, kind: str) -> bytes:
         """The content of an object, checked against its id."""
         return b"".join(self.stream(oid, kind))
@@ -108,7 +104,7 @@ class ObjectStore:
         """The content piece by piece; raises at the end if it is not what the id names."""
         try:
             file, entry = self._locate(oid)
-            yield from inflate_entry(file, entry, kind)
+            yield from packs.inflate_entry(file, entry, kind)
         except (OSError, ValueError, IndexError, zlib.error) as error:
             raise self._damaged(oid) from error
 
@@ -120,25 +116,21 @@ class ObjectStore:
         with self._refusals():
             pack.flush()
             with pack.path.open("rb") as source:
-                sealed = write_pack(self._packs, source, pack.entries.values())
+                sealed = packs.write_pack(self._packs, source, pack.entries.values())
             self._add_refs(pack.snapshots)
             pack.remove()
         self._open = None
         self._forget_reader(pack.path)
         self._index_pack(sealed.with_suffix(".idx"))
 
-    def _seal_if_grown(self) -> None:
-        if self._open is not None and self._open.length > SEAL_BYTES:
-            self.seal()
-
-    def _claimed(self) -> OpenPack:
+    def _claimed(self) -> packs.OpenPack:
         if self._open is None:
             self._make_repository()
-            self._open = claim_open_pack(self._open_folder)
+            self._open = packs.claim_open_pack(self._open_folder)
             self._adopt(self._open.path, self._open.entries, self._open.snapshots)
         return self._open
 
-    def _locate(self, oid: bytes) -> tuple[BinaryIO, PackEntry]:
+    def _locate(self, oid: bytes) -> tuple[BinaryIO, packs.PackEntry]:
         """An open file and the entry in it; looks again when another process sealed its pack."""
         if self._open is not None:
             self._open.flush()
@@ -178,7 +170,7 @@ class ObjectStore:
         # Open packs first: one that is sealed meanwhile is then found as a pack.
         for path in self._open_folder.glob("*.pack"):
             if self._open is None or path != self._open.path:
-                self._adopt(path, *read_open_pack(path))
+                self._adopt(path, *packs.read_open_pack(path))
         for idx in self._packs.glob("*.idx"):
             if idx not in self._indexed:
                 self._index_pack(idx)
@@ -186,13 +178,13 @@ class ObjectStore:
             self._snapshots.setdefault(digest, tree)
 
     def _index_pack(self, idx: Path) -> None:
-        entries = read_index(idx)
+        entries = packs.read_index(idx)
         self._indexed.add(idx)
         pack = idx.with_suffix(".pack")
         self._where.update({oid: (pack, entry) for oid, entry in entries.items()})
 
     def _adopt(
-        self, path: Path, entries: dict[bytes, PackEntry], snapshots: dict[str, bytes]
+        self, path: Path, entries: dict[bytes, packs.PackEntry], snapshots: dict[str, bytes]
     ) -> None:
         for oid, entry in entries.items():
             self._where.setdefault(oid, (path, entry))
@@ -257,7 +249,7 @@ def replace_file(path: Path, data: bytes, durable: bool = False) -> None:
                 os.fsync(out.fileno())
         temporary.replace(path)
         if durable:
-            sync_folder(path.parent)
+            packs.sync_folder(path.parent)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise

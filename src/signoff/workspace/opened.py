@@ -24,6 +24,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
+
+from msgspec import Struct
+
+from signoff.errors import LedgerBroken
 
 MOST_FOLDERS = 30_000
 MOST_KEPT = 20_000  # files of one read set; compressed, some 100 KB
@@ -43,8 +48,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _IDLE: list[int] = []
 
 
-@dataclass(frozen=True)
-class OpenedFiles:
+class OpenedFiles(Struct, frozen=True):
     """What was seen; paths are relative to the watched root.
 
     `why_not` says why nothing can be told: then everything counts as read.
@@ -88,6 +92,30 @@ class OpenedFiles:
         data = json.loads(zlib.decompress(kept))
         files, folders = (frozenset(data.get(name, ())) for name in ("files", "folders"))
         return cls(files, folders, why_not=data["why_not"])
+
+
+class Blobs(Protocol):
+    """Where read sets are kept beside the verdicts."""
+
+    def put_blob(self, data: bytes, *, durable: bool = True) -> str:
+        """Keep it; its digest."""
+
+    def get_blob(self, digest: str) -> bytes:
+        """What was kept; LedgerBroken if it is not there as it was."""
+
+
+def read_before(blobs: Blobs | None, kept: Iterable[str]) -> OpenedFiles:
+    """What the check read when it was judged before anybody worked, as far as that was kept."""
+    opened = OpenedFiles()
+    if blobs is None:
+        return opened
+    for digest in kept:
+        try:
+            more = OpenedFiles.from_bytes(blobs.get_blob(digest))
+        except LedgerBroken:
+            more = OpenedFiles(why_not="what the check read before is not there any more")
+        opened = opened.joined(more)
+    return opened
 
 
 @dataclass

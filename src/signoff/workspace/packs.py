@@ -137,13 +137,11 @@ def read_index(idx: Path) -> dict[bytes, PackEntry]:
     names = 8 + 1024
     crcs = struct.unpack_from(f">{count}I", data, names + 20 * count)
     offsets = struct.unpack_from(f">{count}I", data, names + 24 * count)
-    order = sorted(range(count), key=offsets.__getitem__)
-    ends = dict(zip(order, [*(offsets[i] for i in order[1:]), pack_end], strict=True))
-    entries = {}
-    for i in range(count):
-        oid = data[names + 20 * i : names + 20 * i + 20]
-        entries[oid] = PackEntry(oid, offsets[i], ends[i] - offsets[i], crcs[i])
-    return entries
+    oids = [data[at : at + 20] for at in range(names, names + 20 * count, 20)]
+    in_order = sorted(offsets)
+    ends = dict(zip(in_order, [*in_order[1:], pack_end], strict=True))
+    lengths = (ends[offset] - offset for offset in offsets)
+    return dict(zip(oids, map(PackEntry, oids, offsets, lengths, crcs), strict=True))
 
 
 def sync_folder(folder: Path) -> None:
@@ -233,7 +231,8 @@ class OpenPack:
         entry = PackEntry(oid, self.length, len(packed), zlib.crc32(packed))
         self._buffer.append(packed)
         self._buffered += len(packed)
-        self._note(entry)
+        self.entries[oid] = entry
+        self._unlisted.append(entry)
         if self._buffered > _BUFFER_BYTES:
             self.flush()
         return entry
@@ -277,10 +276,6 @@ class OpenPack:
         """Let go of the lock; what was not committed is dropped."""
         self._index.close()
         self.file.close()
-
-    def _note(self, entry: PackEntry) -> None:
-        self.entries[entry.oid] = entry
-        self._unlisted.append(entry)
 
 
 def claim_open_pack(folder: Path) -> OpenPack:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from signoff.domain.snapshot import FileKind, FileState, Manifest
+from msgspec import Struct
+
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState, Manifest
 
 # (inode, size, mtime_ns, ctime_ns, mode): a write, a rename over the file, or a touch that puts
 # the modification time back all change at least one of them; the system alone sets the ctime.
@@ -72,8 +74,7 @@ def _meaning_of(mode: int) -> tuple[FileKind, bool]:
     return (FileKind.LINK if stat.S_ISLNK(mode) else FileKind.OTHER), False
 
 
-@dataclass(eq=False)
-class Folder:
+class Folder(Struct, eq=False):
     """The source entries directly in one folder.
 
     Compared by identity: a walk that finds a folder as it was returns the same object, which lets
@@ -101,9 +102,10 @@ NO_TIME_NS = -1
 """In the key of a record that was made from a stored snapshot, which keeps no times."""
 
 
-def stat_key(seen: os.stat_result) -> StatKey:
-    """The part of a stat result that decides whether content must be read again."""
-    return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
+# The part of a stat result that decides whether content must be read again.
+stat_key: Callable[[os.stat_result], StatKey] = attrgetter(
+    "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode"
+)
 
 
 def closed_to_owner(root: Path, folders: Folders) -> list[str]:
@@ -170,3 +172,22 @@ def source_states(folders: Iterable[Folder]) -> Iterator[tuple[str, FileState]]:
         prefix = f"{folder.path}/" if folder.path else ""
         for name, record in folder.files.items():
             yield prefix + name, record.state
+
+
+def changes_between(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Change, ...]:
+    """The paths that differ, sorted, given anything that tells one state of a path from another."""
+    changes = [Change(path, ChangeKind.REMOVED) for path in old.keys() - new.keys()]
+    changes += [Change(path, ChangeKind.ADDED) for path in new.keys() - old.keys()]
+    changes += [
+        Change(path, ChangeKind.MODIFIED)
+        for path in old.keys() & new.keys()
+        if old[path] != new[path]
+    ]
+    return tuple(sorted(changes, key=lambda change: change.path))
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, the innermost first; not the root."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path

@@ -9,17 +9,19 @@ A snapshot is a tree with two entries, named by the ref `refs/snapshots/<digest>
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
 import stat
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from signoff.domain.snapshot import FileKind, FileState
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState
 from signoff.errors import StorageFailed
 from signoff.workspace.objects import ObjectStore, replace_file
 from signoff.workspace.records import (
@@ -68,6 +70,8 @@ class SnapshotStore:
 
     def save(self, digest: str, folders: Folders, *, durable: bool = False) -> None:
         """Make the snapshot restorable; the content of its files is stored already."""
+        if not durable and not self._built and self._is_whole(digest):
+            return
         built: dict[str, _Built] = {}
         # Deepest first: a tree needs the ids of the trees in it.
         for path in sorted(folders, key=lambda p: p.count("/") + bool(p), reverse=True):
@@ -79,6 +83,18 @@ class SnapshotStore:
         content = (_TREE_MODE, b"content", built[""].tree)
         tree = self._put_tree([content, (_TREE_MODE, b"manifest", manifest)])
         self.objects.commit(digest, tree, durable=durable)
+
+    def _is_whole(self, digest: str) -> bool:
+        """Whether an earlier process saved it, and everything that restoring needs is there."""
+        tree = self.objects.saved_tree(digest)
+        if tree is None:
+            return False
+        try:
+            top = {name: oid for _, name, oid in self._tree_entries(tree)}
+            records = [oid for _, _, oid in self._tree_entries(top[b"manifest"])]
+        except (StorageFailed, KeyError):
+            return False
+        return all(map(self.objects.has, (*records, top[b"content"])))
 
     def load(self, digest: str) -> dict[str, StoredFile]:
         """Every entry of a snapshot by path, sorted; checked against the digest."""
@@ -282,15 +298,103 @@ def _decode(body: memoryview, count: int) -> Folders:
     split = count * _RECORD.size
     names = bytes(body[split:]).decode("utf-8", "surrogateescape").split("\0")
     records = _RECORD.iter_unpack(body[:split])
+    known = (FileRecord(row[:5], row[5], row[6], True) for row in records)
     folders: Folders = {}
-    files: dict[str, FileRecord] = {}
-    for name in names:
-        if name.endswith("/"):
-            files = {}
-            folders[name[:-1]] = Folder(name[:-1], files, set(), holds_others=False)
-        elif name:
-            *key, sha256, blob = next(records)
-            inode, size, mtime_ns, ctime_ns, mode = key
-            record = FileRecord((inode, size, mtime_ns, ctime_ns, mode), sha256, blob, True)
-            files[name] = record
+    starts = [i for i, name in enumerate(names) if name.endswith("/")]
+    for start, end in pairwise((*starts, len(names))):
+        path = names[start][:-1]
+        files = dict(zip(names[start + 1 : end], known, strict=False))
+        folders[path] = Folder(path, files, set(), holds_others=False)
     return folders
+
+
+Entries = dict[str, StoredFile]
+ReadContent = Callable[[StoredFile, str], bytes]
+
+_MAX_FILE_BYTES = 1 << 20
+# difflib takes quadratic time on text made to defeat it; beyond this, old out and new in.
+_MAX_COMPARED_LINES = 3_000
+_CONTEXT_LINES = 3
+
+
+def render_diff(
+    changes: Iterable[Change], old: Entries, new: Entries, read: ReadContent, max_bytes: int
+) -> str:
+    """Unified diff of the changes; binary and large files are named only, the end may be cut."""
+    out: list[str] = []
+    left = max_bytes
+    for change in changes:
+        for line in _one(change, old, new, read):
+            left -= len(line.encode("utf-8", "replace"))
+            if left < 0:
+                return "".join(out) + f"… cut after {max_bytes} bytes\n"
+            out.append(line)
+    return "".join(out)
+
+
+def _one(change: Change, old: Entries, new: Entries, read: ReadContent) -> Iterator[str]:
+    before, after = old.get(change.path), new.get(change.path)
+    was, now = _what(before), _what(after)
+    said = {
+        ChangeKind.ADDED: f" {now}",
+        ChangeKind.REMOVED: f" {was}",
+        ChangeKind.MODIFIED: "" if was == now else f" {was} to {now}",
+    }[change.kind]
+    name = shown_path(change.path)
+    yield f"{change.kind}{said}: {name}\n"
+    old_lines, new_lines = _lines(change.path, before, read), _lines(change.path, after, read)
+    if old_lines is None or new_lines is None:
+        yield "  (binary or large content not shown)\n"
+    if old_lines is None or new_lines is None or old_lines == new_lines:
+        return
+    yield f"--- {'/dev/null' if before is None else 'a/' + name}\n"
+    yield f"+++ {'/dev/null' if after is None else 'b/' + name}\n"
+    for line in _hunks(old_lines, new_lines):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _what(stored: StoredFile | None) -> str:
+    executable = stored is not None and stored.state.executable
+    return "executable file" if executable else str(stored.state.kind) if stored else "nothing"
+
+
+def _lines(path: str, stored: StoredFile | None, read: ReadContent) -> list[str] | None:
+    """The text lines of a file or link; None when it is not to be shown."""
+    if stored is None or stored.state.kind not in (FileKind.FILE, FileKind.LINK):
+        return []
+    data = read(stored, path) if stored.state.size <= _MAX_FILE_BYTES else b"\0"
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text:
+        return None
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    changed = len(old) + len(new) - 2 * _common_ends(old, new)
+    if changed <= _MAX_COMPARED_LINES:
+        diff = difflib.unified_diff(old, new, n=_CONTEXT_LINES)
+        yield from islice(diff, 2, None)  # without the names
+        return
+    yield f"@@ -1,{len(old)} +1,{len(new)} @@\n"
+    yield from ("-" + line for line in old)
+    yield from ("+" + line for line in new)
+
+
+def _common_ends(old: list[str], new: list[str]) -> int:
+    """How many lines are the same at the start and at the end."""
+    limit = min(len(old), len(new))
+    start = next((i for i in range(limit) if old[i] != new[i]), limit)
+    end = next((i for i in range(limit - start) if old[-1 - i] != new[-1 - i]), limit - start)
+    return start + end
+
+
+def shown_path(path: str) -> str:
+    """A path that stays on one line and carries no control characters."""
+    if path.isprintable():
+        return path
+    return '"' + path.encode("unicode_escape", "surrogatepass").decode("ascii") + '"'

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -16,12 +17,20 @@ from typing import NamedTuple
 from signoff.domain.text import decode_output, storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
-from signoff.workspace.folders import FOLDER_FLAGS, READ_FLAGS, opened_root, unlink_if_there
+from signoff.workspace.folders import (
+    FOLDER_FLAGS,
+    READ_FLAGS,
+    open_folder_strictly,
+    opened_root,
+    unlink_if_there,
+)
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import ObjectFormat, refusals
-from signoff.workspace.writing import LastFolder, create_file, created_file, write_all
+from signoff.workspace.gitfolders import refusals
+from signoff.workspace.packs import hash_object, new_object_hash
+from signoff.workspace.writing import created_file, write_all
 
-_MAX_LINK_BYTES = 1 << 16
+NO_OBJECT = "0" * 40
+_PIECE = 1 << 20
 _FILE_BITS = 0o170000
 _REGULAR = 0o100000
 
@@ -77,17 +86,19 @@ def tree_changes(git: Git, old: str, new: str) -> tuple[TreeChange, ...]:
 
 def make_tree(git: Git, entries: Mapping[str, TreeEntry]) -> str:
     """The id of a tree with exactly these entries; git refuses names that no checkout may have."""
+    return decode_output(git.call("write-tree", index=_index_with(git, entries))).strip()
+
+
+def _index_with(git: Git, entries: Mapping[str, TreeEntry]) -> Path:
     index = git.scratch() / "index"
     git.call("read-tree", "--empty", index=index)
-    git.call(
-        "update-index", "-z", "--index-info", stdin=index_lines(git.format, entries), index=index
-    )
-    return decode_output(git.call("write-tree", index=index)).strip()
+    git.call("update-index", "-z", "--index-info", stdin=index_lines(entries), index=index)
+    return index
 
 
-def index_lines(form: ObjectFormat, entries: Mapping[str, TreeEntry | None]) -> bytes:
+def index_lines(entries: Mapping[str, TreeEntry | None]) -> bytes:
     """Input for `update-index --index-info`; None removes a path, and removals come first."""
-    nothing = form.nothing.encode()
+    nothing = NO_OBJECT.encode()
     gone = [b"0 %b\t%b\0" % (nothing, os.fsencode(p)) for p, e in entries.items() if e is None]
     there = [
         b"%b %b\t%b\0" % (entry.mode.encode(), entry.id.encode(), os.fsencode(path))
@@ -107,136 +118,70 @@ def store_files(git: Git, files: Iterable[Path]) -> list[str]:
 
 
 def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> None:
-    """Create every entry below a folder; nothing that exists is written through.
+    """Have git create every entry below an empty folder, then look at what it wrote.
 
-    A submodule becomes an empty folder, as git leaves it. StorageFailed when an object is not
-    what its id says: what is looked at must be what the commit names.
+    A submodule becomes an empty folder, as git leaves it. StorageFailed when a file is not what
+    its id says: what is looked at must be what the commit names.
     """
-    with opened_root(into) as root_fd, LastFolder(root_fd) as folder:
+    git.call("checkout-index", "--all", index=_index_with(git, entries), work_tree=into)
+    with opened_root(into) as root_fd:
         for path, entry in entries.items():
-            if entry.mode is Mode.SUBMODULE:
-                folder.at(path, create=True)
-        files = {p: e for p, e in sorted(entries.items()) if e.mode is not Mode.SUBMODULE}
-        blobs = _Blobs(git.format, [e.id for e in files.values()], list(files.items()), folder)
-        try:
-            blobs.receive(git)
-        except OSError as error:
-            raise StorageFailed(
-                f"`{storable_path(blobs.path)}` cannot be written into `{into}`: {error.strerror}"
-            ) from error
+            if entry.mode is not Mode.SUBMODULE and look(root_fd, path) != entry:
+                raise StorageFailed(
+                    f"object `{entry.id}` of the repository does not hold what its id says",
+                    "find out what else is damaged: git fsck --full; restore it from another clone",
+                    {"object": entry.id, "path": storable_path(path)},
+                )
 
 
-def check_blobs(git: Git, ids: Iterable[str]) -> None:
-    """StorageFailed unless every one of these objects holds what its id says."""
-    _Blobs(git.format, list(ids)).receive(git)
+class Place(StrEnum):
+    """What is found at a path that is no file and no symbolic link."""
+
+    NOTHING = "nothing"
+    FOLDER = "folder"
+    BLOCKED = "blocked"
+    """A file or a link stands where a folder on the way would be."""
+    OTHER = "other"
 
 
-class _Blobs:
-    """Takes the output of `cat-file --batch` apart: a header, the content, a line break.
+Found = TreeEntry | Place
 
-    Every object is checked; given `entries` and a folder, each becomes the next entry below it.
-    """
 
-    def __init__(
-        self,
-        form: ObjectFormat,
-        ids: list[str],
-        entries: Sequence[tuple[str, TreeEntry]] = (),
-        folder: LastFolder | None = None,
-    ):
-        self._form = form
-        self._ids = ids
-        self._entries = entries
-        self._folder = folder
-        self._done = 0
-        self._header = b""
-        self._left = -1  # bytes of content still to come; below 0 within a header
-        self._hash = form.blob_hash(0)
-        self._target: bytes | None = None  # of a link, as far as it came
-        self._out = -1
-        self.path = ""
+def look(root_fd: int, path: str) -> Found:
+    """What is there now, its content hashed as git would."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder_fd = open_folder_strictly(root_fd, above)
+    except FileNotFoundError:
+        return Place.NOTHING
+    except OSError:
+        return Place.BLOCKED
+    try:
+        return _look_at(folder_fd, name)
+    except FileNotFoundError:
+        return Place.NOTHING
+    except OSError:
+        return Place.OTHER
+    finally:
+        os.close(folder_fd)
 
-    def receive(self, git: Git) -> None:
-        """Ask for every object; StorageFailed when one does not come whole."""
-        if not self._ids:
-            return
-        asked = "\n".join(self._ids).encode() + b"\n"
-        try:
-            git.stream("cat-file", "--batch", stdin=asked, receive=self._feed)
-        finally:
-            self._close()
-        if self._done < len(self._ids):
-            raise self._damaged("is missing")
 
-    def _feed(self, data: bytes) -> None:
-        """The next piece of output, of any size."""
-        at = 0
-        while at < len(data):
-            if self._left < 0:
-                end = data.find(b"\n", at)
-                self._header += data[at : end if end >= 0 else len(data)]
-                at = end + 1 if end >= 0 else len(data)
-                if end >= 0:
-                    self._begin()
-            elif self._left:
-                piece = data[at : at + self._left]
-                self._hash.update(piece)
-                if self._target is not None:
-                    self._target += piece
-                elif self._out >= 0:
-                    write_all(self._out, piece)
-                self._left -= len(piece)
-                at += len(piece)
-            else:
-                at += 1
-                self._end()
-
-    def _begin(self) -> None:
-        words = self._header.split(b" ")
-        self._header = b""
-        if len(words) != 3 or words[1] != b"blob":
-            raise self._damaged("is missing or no file")
-        self._left = int(words[2])
-        self._hash = self._form.blob_hash(self._left)
-        if self._folder is None:
-            return
-        self.path, entry = self._entries[self._done]
-        above, _, name = self.path.rpartition("/")
-        fd = self._folder.at(above, create=True)
-        if entry.mode is not Mode.LINK:
-            self._out = create_file(fd, name, 0o755 if entry.mode is Mode.EXECUTABLE else 0o644)
-        elif self._left > _MAX_LINK_BYTES:
-            raise StorageFailed(
-                f"the symbolic link `{storable_path(self.path)}` has a target of "
-                f"{self._left} bytes",
-                "no file system takes it; remove it from the commit",
-            )
-        else:
-            self._target = b""
-
-    def _end(self) -> None:
-        if self._hash.hexdigest() != self._ids[self._done]:
-            raise self._damaged("does not hold what its id says")
-        if self._target is not None and self._folder is not None:
-            above, _, name = self.path.rpartition("/")
-            os.symlink(self._target, os.fsencode(name), dir_fd=self._folder.at(above))
-        self._close()
-        self._done += 1
-        self._left = -1
-
-    def _close(self) -> None:
-        self._target = None
-        if self._out >= 0:
-            os.close(self._out)
-            self._out = -1
-
-    def _damaged(self, how: str) -> StorageFailed:
-        named = self._ids[self._done]
-        return StorageFailed(
-            f"object `{named}` of the repository {how}",
-            "find out what else is damaged: git fsck --full; restore it from another clone",
-            {"object": named},
-        )
+def _look_at(folder_fd: int, name: str) -> Found:
+    seen = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    if stat.S_ISDIR(seen.st_mode):
+        return Place.FOLDER
+    if stat.S_ISLNK(seen.st_mode):
+        target = os.readlink(os.fsencode(name), dir_fd=folder_fd)
+        return TreeEntry(Mode.LINK, hash_object("blob", target).hex())
+    if not stat.S_ISREG(seen.st_mode):
+        return Place.OTHER
+    mode = Mode.EXECUTABLE if seen.st_mode & 0o100 else Mode.FILE
+    fd = os.open(name, READ_FLAGS, dir_fd=folder_fd)
+    with open(fd, "rb") as file:
+        named = new_object_hash("blob", os.fstat(fd).st_size)
+        while piece := file.read(_PIECE):
+            named.update(piece)
+    return TreeEntry(mode, named.hexdigest())
 
 
 def read_mode(text: str) -> Mode:
@@ -302,7 +247,7 @@ def refresh(git: Git, index: Path, files: Path) -> None:
 
 def change_index(git: Git, index: Path, entries: Mapping[str, TreeEntry | None]) -> None:
     """Set or remove (None) entries."""
-    lines = index_lines(git.format, entries)
+    lines = index_lines(entries)
     git.call("update-index", "-z", "--replace", "--index-info", stdin=lines, index=index)
 
 

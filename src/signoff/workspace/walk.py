@@ -6,11 +6,13 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.errors import SnapshotTooSlow, StorageFailed
 from signoff.workspace.content import read_entry
@@ -24,7 +26,7 @@ from signoff.workspace.folders import (
 )
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.objects import ObjectStore
-from signoff.workspace.records import FileRecord, Folder, Folders
+from signoff.workspace.records import FileRecord, Folder, Folders, stat_key
 
 CACHE_FOLDERS = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
@@ -32,8 +34,7 @@ CACHE_FOLDERS = frozenset(
 CACHE_SUFFIXES = (".pyc", ".pyo")
 
 
-@dataclass(frozen=True)
-class Territory:
+class Territory(Struct, frozen=True, dict=True):
     """What belongs to a workspace and how its paths are told apart.
 
     `apart` are paths with digests of their own (vault, plan file); the root's `.git` always is.
@@ -53,8 +54,7 @@ class Territory:
         return {folder: frozenset(names) for folder, names in grouped.items()}
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """The outcome of one walk."""
 
     folders: Folders
@@ -156,7 +156,7 @@ class _Walk:
     def _tick(self) -> None:
         if self._ends_at is not None and time.monotonic() > self._ends_at:
             raise SnapshotTooSlow(
-                f"looking at all files of the workspace took longer than {self._limit_s:g} s"
+                f"reading all files of the workspace took longer than {self._limit_s:g} s"
             )
 
     def _is_listed_one(self, fd: int, path: str) -> bool:
@@ -187,7 +187,7 @@ class _Walk:
     def _list(self, path: str, fd: int) -> Folder:
         before = self._known.get(path)
         known = before.files if before is not None else {}
-        sources = known if self._same_rules else {}
+        same_rules = self._same_rules
         apart = self._apart.get(path, frozenset())
         ignored = self._rules.test_for(path)
         prefix = f"{path}/" if path else ""
@@ -197,10 +197,18 @@ class _Walk:
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = entry.name
-                source = sources.get(name)
-                if source is not None and _is_unchanged(entry, source, stored):
-                    files[name] = source
-                    continue
+                record = known.get(name)
+                if record is not None:
+                    try:
+                        seen = stat_key(entry.stat(follow_symlinks=False))
+                    except OSError:
+                        seen = None  # left to reading
+                    same = record.key == seen and record.settled
+                    if not same or (stored is not None and record.blob not in stored):
+                        record = None
+                    elif same_rules:
+                        files[name] = record
+                        continue
                 is_dir = entry.is_dir(follow_symlinks=False)
                 if name in apart:
                     folder.holds_others = True
@@ -212,43 +220,21 @@ class _Walk:
                 elif is_dir:
                     self._listed[prefix + name] = entry.inode()
                     folder.subfolders.add(name)
-                else:
-                    record = self._record(fd, prefix, entry, known.get(name))
-                    if record is not None:
-                        files[name] = record
+                elif record is not None or (record := self._read(fd, prefix, name)) is not None:
+                    files[name] = record
         return folder if before is None else _reused(before, folder)
 
-    def _record(
-        self, fd: int, prefix: str, entry: os.DirEntry[str], known: FileRecord | None
-    ) -> FileRecord | None:
+    def _read(self, fd: int, prefix: str, name: str) -> FileRecord | None:
         """The record of an entry that is no folder; None when it vanished."""
+        self._fresh += 1
+        self._tick()
+        path = prefix + name
         try:
-            if known is not None and _is_unchanged(entry, known, self._stored):
-                return known
-            self._fresh += 1
-            self._tick()
-            path = prefix + entry.name
-            return read_entry(
-                fd, entry.name, path, self._settled_before_ns, self._store, self._tick
-            )
+            return read_entry(fd, name, path, self._settled_before_ns, self._store, self._tick)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise unreadable(prefix + entry.name, error) from error
-
-
-def _is_unchanged(
-    entry: os.DirEntry[str], known: FileRecord, stored: Container[bytes] | None
-) -> bool:
-    """Whether it need not be read; what cannot even be looked at is left to reading."""
-    if not known.settled:
-        return False
-    try:
-        seen = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    key = (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)
-    return known.key == key and (stored is None or known.blob in stored)
+            raise unreadable(path, error) from error
 
 
 def _reused(before: Folder, now: Folder) -> Folder:

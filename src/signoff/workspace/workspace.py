@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -13,36 +13,33 @@ from typing import Any, TypeVar
 
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
+from signoff.workspace import writing
 from signoff.workspace.byproducts import without_litter
 from signoff.workspace.caches import CacheKeeper
+from signoff.workspace.fitting import write_out
 from signoff.workspace.ignore import IgnoreRules
 from signoff.workspace.objects import ObjectStore, replace_file
 from signoff.workspace.records import (
     FilesByFolder,
     Folders,
+    changes_between,
     closed_to_owner,
     content_digest,
     encoded_entries,
     files_by_folder,
+    folders_above,
     source_states,
 )
 from signoff.workspace.store import (
     SnapshotStore,
     StoredFile,
     load_stat_cache,
+    render_diff,
     save_stat_cache,
     stat_cache_file,
     stored_by_folder,
 )
-from signoff.workspace.textdiff import render_diff
 from signoff.workspace.walk import Scan, Territory, scan
-from signoff.workspace.writing import (
-    checked_content,
-    not_put_back,
-    remove_entries,
-    replace_entries,
-    write_entries,
-)
 
 _KEPT_ANSWERS = 10
 _T = TypeVar("_T")
@@ -76,12 +73,14 @@ class Workspace:
         self._byproduct_keeper = CacheKeeper(self.root, self.store, aside="-by-products")
         self._cache_file = stat_cache_file(self.store, self.root)
         self._set_back_note = self._cache_file.with_suffix(".set-back")
+        self.landing_note = self._cache_file.with_suffix(".landing")
         self._known: Folders | None = None
         self._byproducts: tuple[str, ...] = ()
         self._caches: tuple[str, ...] = ()
         self._unsaved = 0
         self._limit_s: float | None = None
         self._last = Snapshot("", "", 0)
+        self._latest: Snapshot | None = None
         self._saved: set[str] = set()
         self._made: dict[tuple[str, ...], Any] = {}
 
@@ -98,6 +97,7 @@ class Workspace:
             self._store.save(taken.digest, self._known, durable=durable)
             self._saved.add(taken.digest)
         self._save_cache()
+        self._latest = taken
         return taken
 
     @contextmanager
@@ -142,7 +142,7 @@ class Workspace:
                 del entries[taken]
         for path in paths:
             if path in before:
-                for above in _folders_above(path):
+                for above in folders_above(path):
                     entries.pop(above, None)
                 entries[path] = before[path]
         return stored_by_folder(dict(sorted(entries.items())), self._known or {})
@@ -163,9 +163,14 @@ class Workspace:
         finally:
             self.put_forward()
 
-    def without_byproducts(self, paths: Collection[str]) -> AbstractContextManager[None]:
+    @contextmanager
+    def without_byproducts(self, paths: Collection[str]) -> Iterator[None]:
         """Keep these ignored files out of the workspace for a while; a kill loses none of them."""
-        return self._byproduct_keeper.aside(tuple(paths))
+        try:
+            with self._byproduct_keeper.aside(tuple(paths)):
+                yield
+        finally:
+            self._latest = None
 
     def put_forward(self) -> tuple[Change, ...]:
         """Undo a `set_back` that is over, or whose process died; who calls holds the workspace."""
@@ -202,6 +207,15 @@ class Workspace:
         return self._last.digest
 
     @property
+    def latest(self) -> Snapshot | None:
+        """The latest snapshot; None once this object wrote or moved anything, or looked again."""
+        return self._latest
+
+    def still(self, taken: Snapshot | None) -> Snapshot | None:
+        """The snapshot if it is that one, and not merely equal to it."""
+        return taken if taken is self._latest else None
+
+    @property
     def objects(self) -> ObjectStore:
         """Where the content of kept snapshots is."""
         return self._store.objects
@@ -215,11 +229,11 @@ class Workspace:
                 hint="signoff diff PLAN names the files of a plan's snapshots",
                 facts={"path": path, "digest": digest},
             )
-        return checked_content(self._store.objects, stored, path)
+        return writing.checked_content(self._store.objects, stored, path)
 
     def restore(self, digest: str, into: Path) -> None:
         """Recreate the source files in an empty folder, which is made if it is not there."""
-        entries = self._entries(digest)
+        content = stored_by_folder(self._entries(digest), {})
         try:
             into.mkdir(parents=True, exist_ok=True)
             occupied = next(into.iterdir(), None)
@@ -232,7 +246,7 @@ class Workspace:
                 f"`{into}` is not empty; it holds `{occupied.name}`",
                 hint="name an empty folder to restore into",
             )
-        write_entries(self._store.objects, entries, into.resolve())
+        write_out(content, self._store.objects, into.resolve())
 
     def revert(self, digest: str, only: Collection[str] | None = None) -> tuple[Change, ...]:
         """Make the source files (or `only` these) equal to the snapshot; returns what was undone.
@@ -250,11 +264,13 @@ class Workspace:
         changes = changes_between({path: f.state for path, f in target.items()}, current)
         if only is not None:
             changes = tuple(c for c in changes if c.path in only)
-        refused = remove_entries([c.path for c in changes if c.kind is ChangeKind.ADDED], self.root)
+        refused = writing.remove_entries(
+            [c.path for c in changes if c.kind is ChangeKind.ADDED], self.root
+        )
         wanted = {c.path: target[c.path] for c in changes if c.kind is not ChangeKind.ADDED}
-        refused |= replace_entries(self._store.objects, wanted, self.root)
+        refused |= writing.replace_entries(self._store.objects, wanted, self.root)
         if refused:
-            raise not_put_back(refused)
+            raise writing.not_put_back(refused)
         return changes
 
     def put_litter_away(self, before: str) -> tuple[Change, ...]:
@@ -293,7 +309,7 @@ class Workspace:
             entries = self._entries(digest)
             found = {path: entries[path] for path in changed if path in entries}
             small = {p: f for p, f in found.items() if 0 < f.state.size <= max_bytes}
-            data = {p: checked_content(self._store.objects, f, p) for p, f in small.items()}
+            data = {p: writing.checked_content(self._store.objects, f, p) for p, f in small.items()}
             return {p: d.decode("utf-8", "replace") for p, d in data.items() if b"\0" not in d}
 
         return texts(old), texts(new)
@@ -301,7 +317,7 @@ class Workspace:
     def text_diff(self, old: str, new: str, *, max_bytes: int = 200_000) -> str:
         """Unified diff; binary and large files are named only, and the whole is capped."""
 
-        read = partial(checked_content, self._store.objects)
+        read = partial(writing.checked_content, self._store.objects)
         before, after = self._entries(old), self._entries(new)
         return render_diff(self.diff(old, new), before, after, read, max_bytes)
 
@@ -323,14 +339,19 @@ class Workspace:
     def without_caches(self, also: Collection[str] = ()) -> Iterator[None]:
         """Keep compiled caches, `also` these of by-products, away: no verdict rests on one."""
         self.remove_caches()
-        with self._keeper.aside((*self._caches, *also)):
-            yield
+        moved = (*self._caches, *also)
+        try:
+            with self._keeper.aside(moved):
+                yield
+        finally:
+            self._latest = None if moved else self._latest
 
     def _take(self, store: ObjectStore | None, quiet: bool) -> Snapshot:
         if self._known is None:
             self._known = load_stat_cache(self._cache_file)
         # Before the first walk, what is known comes from a process that may have had other rules.
         walked = bool(self._last.digest)
+        self._latest = None
         found = scan(self.territory, self._known, store, quiet, walked, self._limit_s)
         self._last = self._summary(found)
         self._known = found.folders
@@ -375,21 +396,3 @@ class Workspace:
             if folder in records
             for path, row in self._store.folder_rows(folder, records[folder])
         }
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
-
-
-def changes_between(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Change, ...]:
-    """The paths that differ, sorted, given anything that tells one state of a path from another."""
-    changes = [Change(path, ChangeKind.REMOVED) for path in old.keys() - new.keys()]
-    changes += [Change(path, ChangeKind.ADDED) for path in new.keys() - old.keys()]
-    changes += [
-        Change(path, ChangeKind.MODIFIED)
-        for path in old.keys() & new.keys()
-        if old[path] != new[path]
-    ]
-    return tuple(sorted(changes, key=lambda change: change.path))

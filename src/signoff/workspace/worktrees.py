@@ -12,36 +12,21 @@ import shlex
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, count
 from pathlib import Path
+
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
-from signoff.workspace.branches import (
-    Commit,
-    branch_head,
-    branch_heads,
-    check_branch_name,
-    commits_between,
-    existing_head,
-    move_branch,
-)
+from signoff.workspace import branches, trees
 from signoff.workspace.folders import opened_root, remove_tree
 from signoff.workspace.git import Git
 from signoff.workspace.gitfolders import locked, read_head, read_pointer, refusals
 from signoff.workspace.ignore import IgnoreRules
-from signoff.workspace.trees import (
-    Mode,
-    copy_index,
-    index_of_tree,
-    list_tree,
-    refresh,
-    write_tree_files,
-)
 
 _REGISTRY = "worktrees"
 _DOT_GIT = ".git"
@@ -58,8 +43,7 @@ class WorktreeState(StrEnum):
     """Its folder is there and does not say that it is this worktree."""
 
 
-@dataclass(frozen=True)
-class Worktree:
+class Worktree(Struct, frozen=True):
     """One checkout; `own` is the folder with its HEAD and index."""
 
     path: Path
@@ -73,7 +57,7 @@ class Worktree:
 
 def list_worktrees(git: Git) -> tuple[Worktree, ...]:
     """The main checkout, if there is one, and every registered worktree by its path."""
-    heads = branch_heads(git)
+    heads = branches.branch_heads(git)
     head = read_head(git.common)
     commit = heads.get(head.branch) if head.branch else head.commit
     top, present = git.common.parent, WorktreeState.PRESENT
@@ -103,21 +87,21 @@ def add_worktree(git: Git, path: Path, branch: str, start_point: str) -> Worktre
 
     The folder appears whole. After a kill the same call finishes what was begun.
     """
-    check_branch_name(git, branch)
+    branches.check_branch_name(git, branch)
     real = _place_for(path)
     with locked(git.common):
         _refuse_taken(git, real, branch)
-        head = branch_head(git, branch)
+        head = branches.branch_head(git, branch)
         made = _fill(git, real, head or start_point)
         reach(RepositoryPoint.WORKTREE_FILLED)
         if head is None:
-            move_branch(git, branch, start_point, expected=None)
+            branches.move_branch(git, branch, start_point, expected=None)
         reach(RepositoryPoint.WORKTREE_BRANCHED)
         with refusals(git.common):
             own = _register(git, real, made, branch, head or start_point)
         reach(RepositoryPoint.WORKTREE_REGISTERED)
         _put_in_place(made, real)
-    return Worktree(real, own, branch, existing_head(git, branch), WorktreeState.PRESENT)
+    return Worktree(real, own, branch, branches.existing_head(git, branch), WorktreeState.PRESENT)
 
 
 def remove_worktree(git: Git, path: Path) -> None:
@@ -225,7 +209,7 @@ def _fill(git: Git, path: Path, commit: str) -> Path:
         _remove(made)
         made.mkdir()
     try:
-        write_tree_files(git, list_tree(git, commit), made)
+        trees.write_tree_files(git, trees.list_tree(git, commit), made)
     except BaseException:
         _remove(made)
         raise
@@ -240,7 +224,7 @@ def _register(git: Git, path: Path, made: Path, branch: str, commit: str) -> Pat
     draft = git.common / "signoff.worktree"
     _remove(draft)
     draft.mkdir()
-    index = index_of_tree(git, commit, made)
+    index = trees.index_of_tree(git, commit, made)
     shutil.copy2(index, draft / "index")  # with its time, which git compares with the files'
     (draft / "HEAD").write_bytes(os.fsencode(f"ref: refs/heads/{branch}\n"))
     (draft / "commondir").write_text("../..\n")
@@ -314,12 +298,11 @@ def _remove(folder: Path) -> None:
 _NAMES = ("-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
 
 
-@dataclass(frozen=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True):
     """`uncommitted` are paths, `commits` those of the branch that the base does not hold."""
 
     uncommitted: tuple[str, ...]
-    commits: tuple[Commit, ...]
+    commits: tuple[branches.Commit, ...]
 
     @property
     def is_nothing(self) -> bool:
@@ -332,9 +315,9 @@ def unfinished_work(git: Git, worktree: Worktree, base: str, ignore: IgnoreRules
 
     The worktree's own index is asked only for what is staged: flags in it can hide changes.
     """
-    commits: tuple[Commit, ...] = ()
+    commits: tuple[branches.Commit, ...] = ()
     if worktree.head is not None:
-        commits = commits_between(git, existing_head(git, base), worktree.head)
+        commits = branches.commits_between(git, branches.existing_head(git, base), worktree.head)
     if worktree.state is not WorktreeState.PRESENT:
         return Unfinished((), commits)
     paths = {*_changed(git, worktree, ignore), *_staged(git, worktree)}
@@ -345,17 +328,17 @@ def _changed(git: Git, worktree: Worktree, ignore: IgnoreRules) -> set[str]:
     """Files that differ from the commit, files that it does not have, submodules in use."""
     index, root = git.scratch() / "index", worktree.path
     git.call("read-tree", worktree.head or "--empty", index=index)
-    refresh(git, index, root)
+    trees.refresh(git, index, root)
     changed = set(_paths(git.call("diff-files", *_NAMES, index=index, work_tree=root)))
     others = _paths(git.call("ls-files", "--others", "-z", index=index, work_tree=root))
     changed.update(p for p in others if not ignore.is_ignored(p.rstrip("/"), p.endswith("/")))
-    tree = list_tree(git, worktree.head) if worktree.head else {}
-    submodules = (path for path, entry in tree.items() if entry.mode is Mode.SUBMODULE)
+    tree = trees.list_tree(git, worktree.head) if worktree.head else {}
+    submodules = (path for path, entry in tree.items() if entry.mode is trees.Mode.SUBMODULE)
     return changed | {path for path in submodules if _holds_anything(root / path)}
 
 
 def _staged(git: Git, worktree: Worktree) -> list[str]:
-    index = copy_index(git, worktree.own)
+    index = trees.copy_index(git, worktree.own)
     if worktree.head is None:
         return _paths(git.call("ls-files", "-z", index=index))
     if not index.exists():

@@ -31,19 +31,6 @@ from signoff.workspace.store import StoredFile
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def write_entries(objects: ObjectStore, entries: Mapping[str, StoredFile], into: Path) -> None:
-    """Create every entry below the folder; nothing that exists is written through.
-
-    Sockets and devices cannot be made from content and stay out.
-    """
-    with opened_root(into) as root_fd, LastFolder(root_fd) as folder:
-        for path, stored in sorted(entries.items()):
-            try:
-                _write_entry(objects, folder, path, stored)
-            except OSError as error:
-                raise not_put_back({path: error}) from error
-
-
 def replace_entries(
     objects: ObjectStore, entries: Mapping[str, StoredFile], root: Path
 ) -> dict[str, OSError]:
@@ -131,18 +118,12 @@ def _write_file(objects: ObjectStore, fd: int, name: str, path: str, stored: Sto
 @contextmanager
 def created_file(folder_fd: int, name: str, mode: int) -> Iterator[int]:
     """A descriptor of a new file with exactly this mode, whatever the umask."""
-    out = create_file(folder_fd, name, mode)
+    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=folder_fd)
     try:
+        os.fchmod(out, mode)
         yield out
     finally:
         os.close(out)
-
-
-def create_file(folder_fd: int, name: str, mode: int) -> int:
-    """As `created_file`, for a file that stays open after the call."""
-    out = os.open(name, _WRITE_FLAGS, mode, dir_fd=folder_fd)
-    os.fchmod(out, mode)
-    return out
 
 
 def stream_object(objects: ObjectStore, blob: bytes, size: int, out: int) -> bytes:

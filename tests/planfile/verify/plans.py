@@ -10,6 +10,7 @@ from typing import Any
 from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import matches
 from signoff.domain.plan import (
+    Budget,
     Contract,
     Expectation,
     ExpectationKind,
@@ -20,7 +21,7 @@ from signoff.domain.plan import (
 )
 from signoff.planfile.parse import Parsed
 from signoff.planfile.verify import CODES, verify
-from signoff.process.syntax import syntax_problems
+from signoff.process.shell import syntax_problems
 
 
 @cache
@@ -55,11 +56,22 @@ class World:
     def tool_exists(self, name: str) -> bool:
         return name not in self.missing_tools
 
+    def left_out(self, name: str) -> str:
+        del name
+        return ""
+
+    def module_exists(self, name: str) -> bool:
+        return name not in self.missing_tools
+
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
         return _asked(frozenset(texts))
 
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:
         return self.troubles.get(name, ())
+
+    def budget_trouble(self, name: str, budget: Budget) -> Trouble | None:
+        del name, budget
+        return None
 
 
 def contract(command: str, code: int | None = None, **options: Any) -> Contract:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from signoff.commands.analysis import analyse, is_plain
 from signoff.domain.findings import Severity
-from signoff.process.syntax import syntax_problems
+from signoff.process.shell import syntax_problems
 
 from .plans import codes, of_command
 

@@ -33,8 +33,6 @@ def _told(findings: tuple[Finding, ...], severity: Severity = Severity.WARNING) 
         ("make test", "Add a target to the Makefile", "Makefile"),
         ("npm run build", "Put a build script into package.json", "package.json"),
         ("python -m pytest -q", "Move the fixtures to conftest.py", "conftest.py"),
-        ('test "$(tools/run.sh)" = 8080', "Let `tools/*.sh` read the port.", "tools/run.sh"),
-        ("tools/run.sh", "All scripts (**/*.sh) use bash.", "tools/run.sh"),
         ("python3 src/app.py", "Let `app` print 5", "src/app.py"),
         ("python3 src/app.py", "Let `src.app` print 5", "src/app.py"),
         ("python3 src/app.py", "Rewrite `src/app`", "src/app.py"),
@@ -64,49 +62,6 @@ def test_a_task_about_what_decides_its_check_is_warned_and_told_the_way_out(
 )
 def test_a_task_about_something_else_is_not_warned(command: str, task: str) -> None:
     assert _told(check(step("1", command, task=task), world=THERE)) == []
-
-
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        ("python3 src/app.py --version | grep -q 2.0", "src/app.py"),
-        ("tools/run.sh", "tools/run.sh"),
-        ('test "$(python3 calc.py)" = 5', "calc.py"),
-    ],
-)
-def test_a_program_that_decides_and_may_be_the_work_is_noted(command: str, file: str) -> None:
-    findings = check(step("1", command), step("2", command), world=THERE)
-    (note,) = [f for f in findings if f.code == CODE]
-    assert note.severity is Severity.NOTE
-    assert note.message == f"`{file}` decides this check, so the agent may not change it"
-    assert note.hint == f"if it is to be changed: `**may_change:** {file}`"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "bash tests/t.sh",
-        "tools/run-checks.sh",
-        "make",
-        "./gradlew build",
-        "node_modules/.bin/tsc --noEmit",
-        "python3 -m pytest",
-        "./missing.sh",
-    ],
-)
-def test_what_looks_like_a_check_or_a_tool_is_not_noted(command: str) -> None:
-    findings = check(step("1", command), world=THERE)
-    assert _told(findings, Severity.NOTE) == []
-
-
-def test_nothing_is_noted_for_a_person_or_of_what_is_protected_or_allowed() -> None:
-    allowed = contract("python3 calc.py", may_change=("calc.py",))
-    steps = [
-        step("1", contract=allowed),
-        step("2", "python3 calc.py", target="human"),
-        step("3", "python3 calc.py", protects=("*.py",)),
-    ]
-    assert _told(check(*steps, world=THERE), Severity.NOTE) == []
 
 
 def test_who_says_it_may_change_or_is_protected_is_not_told_again() -> None:
@@ -167,7 +122,6 @@ def test_a_program_that_the_contract_itself_builds_is_not_missed(command: str) -
         "test -s prog.c && ./prog",
         "chmod +x run.sh && ./run.sh",
         "make && ./run.sh",
-        "npm install && node main.js",
         "sh run.sh > run.sh",
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from signoff.domain.plan import Contract, Expectation, ExpectationKind
-from signoff.planfile.verify import demanded_files
+from signoff.planfile.subjects import demanded_files
 
 DEMANDED = [
     ("test -s check.py", ["check.py"]),

@@ -9,7 +9,7 @@ import pytest
 
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import expand
-from signoff.planfile.verify import unfit_items
+from signoff.planfile.verify.rules_contract import unfit_items
 
 from .plans import check, codes, contract, step
 
@@ -33,11 +33,11 @@ def _found(command: str) -> list[Finding]:
         ("test -s 'ü/{item}' && test -s \"ä{item}\"", "test -s 'ü/'{item} && test -s \"ä\"{item}"),
     ],
 )
-def test_an_item_inside_quotes_is_an_error_until_it_stands_outside(
+def test_an_item_inside_quotes_is_a_warning_until_it_stands_outside(
     command: str, corrected: str
 ) -> None:
     (finding,) = _found(command)
-    assert finding.severity is Severity.ERROR
+    assert finding.severity is Severity.WARNING
     assert finding.hint.startswith("write it outside of the quotes: ")
     assert _found(corrected) == []
 
@@ -50,29 +50,10 @@ def test_an_item_inside_quotes_is_an_error_until_it_stands_outside(
         'test "`wc -l < docs/en/{item}`" -eq 4',
         "grep -q \"x\" {item} && grep -q 'y' {item}",
         "grep -q '^'{item}'$' index",
-        'cat <<X | grep -q .\n"{item}"\nX',
     ],
 )
 def test_an_item_where_its_own_quotes_work_is_not_told(command: str) -> None:
     assert _found(command) == []
-
-
-@pytest.mark.parametrize(
-    ("command", "hint"),
-    [
-        (
-            'test -s {item} || { echo "no {item}" >&2; exit 1; }',
-            "write it outside of the quotes: ",
-        ),
-        ('python3 -c "import json; json.load(open({item}))"', "pass it as an argument: "),
-        ('bash -c "test -s out/{item}"', "pass it as an argument: "),
-        ("awk '/{item}/ {exit 1}' index", "pass it as an argument: "),
-    ],
-)
-def test_an_item_that_is_printed_or_part_of_a_program_is_a_warning(command: str, hint: str) -> None:
-    (finding,) = _found(command)
-    assert finding.severity is Severity.WARNING
-    assert finding.hint.startswith(hint)
 
 
 def test_an_item_without_a_list_is_only_told_that_there_is_none() -> None:

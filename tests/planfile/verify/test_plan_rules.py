@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.plan import (
-    Budget,
-    Cost,
-    Effects,
     ExpectationKind,
     Plan,
     Postcondition,
-    RedFirst,
     Step,
 )
 from signoff.planfile.parse import Parsed, parse
-from signoff.planfile.verify import CODES, verify
-from signoff.planfile.verify.table import CONTRACT_RULES, PLAN_RULES, TEXT_RULES
+from signoff.planfile.verify import CODES, CONTRACT_RULES, PLAN_RULES, TEXT_RULES, verify
 
-from .plans import World, check, codes, contract, of_command, reads, says, step
+from .plans import World, check, codes, contract, of_command, says, step
 
 
 def plan_text(expectation: str, title: str = "Work", task: str = "Do it.") -> str:
@@ -48,59 +41,6 @@ def test_human_is_always_there_and_a_missing_target_is_the_parsers_business() ->
     nobody = World(role_names=frozenset())
     assert codes(check(step("1", "make", target="human"), world=nobody)) == []
     assert codes(check(step("1", "make", target=""), world=nobody)) == []
-
-
-@pytest.mark.parametrize("budget", [Budget(tokens=0), Budget(usd=0.0), Budget(wall_s=-1.0)])
-def test_a_budget_of_nothing_is_an_error(budget: Budget) -> None:
-    assert codes(check(step("1", "make"), budget=budget)) == ["budget-empty"]
-
-
-@pytest.mark.parametrize(
-    ("budget", "estimate"),
-    [(Budget(tokens=5000), Cost(tokens=3000)), (Budget(usd=1.0), Cost(usd=0.6))],
-)
-def test_estimates_beyond_the_budget_are_a_warning(budget: Budget, estimate: Cost) -> None:
-    steps = [step("1", "make", estimate=estimate), step("2", "make", estimate=estimate)]
-    findings = check(*steps, budget=budget)
-    assert codes(findings, Severity.WARNING) == ["budget-below-estimates"]
-    assert codes(check(steps[0], budget=budget)) == []
-
-
-def test_a_timeout_beyond_the_whole_budget_is_a_warning() -> None:
-    slow = contract("make", timeout_s=400.0)
-    budget = Budget(wall_s=300.0)
-    assert codes(check(step("1", contract=slow), budget=budget)) == ["budget-below-timeout"]
-    assert codes(check(step("1", "make", timeout_s=301.0), budget=budget)) == [
-        "budget-below-timeout"
-    ]
-    assert codes(check(step("1", "make"), budget=budget)) == []
-
-
-@pytest.mark.parametrize("budget", [Budget(tokens=1500), Budget(usd=0.001), Budget(wall_s=1.9)])
-def test_a_budget_too_thin_for_its_steps_is_a_warning(budget: Budget) -> None:
-    findings = check(step("1", "make"), step("2", "make"), budget=budget)
-    assert "budget-thin" in codes(findings, Severity.WARNING)
-
-
-def test_a_generous_budget_is_silent() -> None:
-    budget = Budget(tokens=200_000, usd=1.5, wall_s=1200.0)
-    assert codes(check(step("1", "make"), budget=budget)) == []
-
-
-@pytest.mark.parametrize(
-    "pattern", ["/etc/passwd", "../other/**", "a/../../b", "~/x", "\\x", "..\\x"]
-)
-def test_a_path_that_leaves_the_workspace_is_an_error(pattern: str) -> None:
-    for field in ("produces", "protects"):
-        found = codes(check(step("1", "make", **{field: (pattern,)})), Severity.ERROR)
-        assert found == ["path-outside"]
-    for option in ("writes", "may_change"):
-        options: dict[str, Any] = {option: (pattern,)}
-        assert codes(of_command("make", **options), Severity.ERROR) == ["path-outside"]
-    assert codes(check(step("1", "make", subscriptions=reads(pattern)))) == ["path-outside"]
-    assert codes(check(step("1", "make"), touches=(pattern,))) == ["path-outside"]
-    post = Postcondition(1, "t", contract("make", writes=(pattern,)))
-    assert codes(check(step("1", "make"), postconditions=(post,))) == ["path-outside"]
 
 
 def test_names_with_two_dots_inside_are_fine() -> None:
@@ -132,48 +72,10 @@ def test_protecting_ones_own_product_is_an_error(protects: str, produces: str) -
     assert codes(findings, Severity.ERROR) == ["protects-own-product"]
 
 
-def test_two_makers_of_one_file_are_a_note() -> None:
-    one, two = (step(i, "make", produces=("a.md", "a.md")) for i in "12")
-    findings = check(one, two)
-    assert codes(findings, Severity.NOTE) == codes(findings) == ["produced-twice"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "value"),
-    [
-        (ExpectationKind.STDOUT_CONTAINS, ""),
-        (ExpectationKind.STDERR_CONTAINS, ""),
-        (ExpectationKind.TESTS_AT_LEAST, 0),
-    ],
-)
-def test_an_expectation_that_always_holds_is_a_warning(
-    kind: ExpectationKind, value: str | int
-) -> None:
-    findings = of_command("test -f x", expectations=says(kind, value))
-    assert "expectation-always-holds" in codes(findings, Severity.WARNING)
-
-
 def test_expecting_empty_output_says_something() -> None:
     says_nothing = says(ExpectationKind.STDOUT_EQUALS, "")
     assert codes(of_command("git status --porcelain", expectations=says_nothing)) == []
     assert codes(of_command("ls || true", expectations=says_nothing)) == []
-
-
-@pytest.mark.parametrize("code", [126, 127])
-def test_an_exit_code_that_means_unknown_is_a_warning(code: int) -> None:
-    assert "exit-code-never-kept" in codes(of_command("make", code), Severity.WARNING)
-
-
-@pytest.mark.parametrize(("timeout_s", "contract_s"), [(0.0, 60.0), (600.0, 0.0), (-1.0, 60.0)])
-def test_a_timeout_of_nothing_is_an_error(timeout_s: float, contract_s: float) -> None:
-    made = step("1", contract=contract("make", timeout_s=contract_s), timeout_s=timeout_s)
-    assert codes(check(made), Severity.ERROR) == ["timeout-empty"]
-
-
-def test_a_contract_that_may_outlast_its_step_is_a_warning() -> None:
-    made = step("1", contract=contract("make", timeout_s=900.0))
-    assert codes(check(made), Severity.WARNING) == ["timeout-order"]
-    assert codes(check(step("1", None, timeout_s=5.0))) == []
 
 
 @pytest.mark.parametrize(
@@ -188,12 +90,9 @@ def test_a_contract_that_may_outlast_its_step_is_a_warning() -> None:
         "curl $URL",
     ],
 )
-def test_reaching_outside_is_noted_and_contradicts_no_network(command: str) -> None:
-    assert codes(of_command(command), Severity.NOTE) == ["looks-external"]
-    external: dict[str, Any] = {"effects": Effects.EXTERNAL}
-    assert "looks-external" not in codes(of_command(command, **external))
+def test_reaching_outside_needs_the_network(command: str) -> None:
     for said, warned in ((False, True), (None, True), (True, False)):
-        found = codes(of_command(command, network=said, **external), Severity.WARNING)
+        found = codes(of_command(command, network=said), Severity.WARNING)
         assert ("network-needed" in found) is warned
 
 
@@ -204,13 +103,8 @@ def test_reaching_outside_is_noted_and_contradicts_no_network(command: str) -> N
         *("curl localhost", "curl -s file:///etc/hosts", "git diff", "docker build ."),
     ],
 )
-def test_staying_on_this_machine_is_not_external(command: str) -> None:
-    assert "looks-external" not in codes(of_command(command))
-
-
-def test_judged_once_and_judged_before_is_a_warning() -> None:
-    options: dict[str, Any] = {"effects": Effects.EXTERNAL, "red_first": RedFirst.REQUIRED}
-    assert codes(of_command("make", **options)) == ["red-first-external"]
+def test_staying_on_this_machine_needs_no_network(command: str) -> None:
+    assert "network-needed" not in codes(of_command(command))
 
 
 def test_an_unknown_heldout_check_is_an_error() -> None:
@@ -262,7 +156,8 @@ def test_an_unknown_heldout_check_is_an_error() -> None:
     ],
 )
 def test_a_character_that_nobody_sees_is_an_error_with_its_column(char: str, name: str) -> None:
-    finding = next(f for f in of_command(f"test -f {char}x") if f.code == "hidden-characters")
+    text = plan_text("exit_code == 0").replace("make", f"test -f {char}x")
+    finding = next(f for f in verify(parse(text), World()) if f.code == "hidden-characters")
     assert finding.severity is Severity.ERROR
     assert name in finding.message
     assert "column 9" in finding.message
@@ -272,37 +167,13 @@ def test_a_character_that_nobody_sees_is_an_error_with_its_column(char: str, nam
     "command", ["grep 'größe ✅️' x\t", "test -f x\r\n\ttest -f y\r", "grep 日本 x"]
 )
 def test_visible_text_of_any_language_is_fine(command: str) -> None:
-    assert "hidden-characters" not in codes(of_command(command))
+    text = plan_text("exit_code == 0").replace("make", command)
+    assert "hidden-characters" not in codes(verify(parse(text), World()))
 
 
 def test_a_contract_full_of_hidden_characters_is_reported_briefly() -> None:
-    assert codes(of_command("test -f x" + "\u200b" * 1000)) == ["hidden-characters"] * 5
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("produces", ("a\u200bb",)),
-        ("protects", ("x", "src/\ufe0fa.py")),
-        ("subscriptions", reads("src/\u2065a.py")),
-        ("contract", contract("make", writes=("out\u180e/**",))),
-        ("contract", contract("make", may_change=("\u3164x",))),
-        (
-            "contract",
-            contract("make", expectations=says(ExpectationKind.STDOUT_CONTAINS, "o\u200bk")),
-        ),
-    ],
-)
-def test_a_file_or_an_expectation_with_a_character_that_nobody_sees_is_an_error(
-    field: str, value: Any
-) -> None:
-    findings = check(step("1", "make", **{field: value}), world=World(files=frozenset({"x"})))
-    assert "hidden-characters" in codes(findings, Severity.ERROR)
-
-
-def test_a_plan_may_not_touch_files_whose_names_hide_a_character() -> None:
-    found = check(step("1", "test -f x"), touches=("src/\u200b**",))
-    assert codes(found) == ["hidden-characters"]
+    text = plan_text("exit_code == 0").replace("make", "test -f x" + "\u200b" * 1000)
+    assert codes(verify(parse(text), World())) == ["hidden-characters"] * 5
 
 
 def test_an_escape_in_an_expectation_is_seen_and_fine() -> None:
@@ -321,19 +192,12 @@ def test_emoji_in_titles_and_tasks_are_fine() -> None:
 
 
 def test_a_list_command_is_looked_at_too() -> None:
-    listed = step("1", "test -f {item}", for_each="ls \u200bsrc")
-    assert codes(check(listed)) == ["hidden-characters"]
     broken = step("1", "test -f {item}", for_each="ls 'src")
     assert codes(check(broken)) == ["contract-syntax"]
     assert codes(check(step("1", "test -f {item}", for_each="true"))) == []
     assert codes(check(step("1", "test -f {item}", for_each="ls; touch a.md"))) == [
         "contract-writes"
     ]
-
-
-@pytest.mark.parametrize("command", ["test –f x", "grep “a” x", "grep ‘a’ x", "test −f x"])
-def test_typographic_signs_are_a_warning(command: str) -> None:
-    assert "typographic-characters" in codes(of_command(command), Severity.WARNING)
 
 
 def test_an_item_is_used_where_there_is_a_list_and_only_there() -> None:
@@ -370,12 +234,10 @@ def test_findings_come_by_line_with_the_parsers_among_them() -> None:
 
 
 def test_a_column_counts_from_the_start_of_the_files_line() -> None:
-    lines = ("1. works", "   ```shell", "   test -f \u200bx", "   ```")
-    post = Postcondition(1, "works", contract("test -f \u200bx", line=2), line=1)
-    plan = Plan("p", (step("1", "make"),), (post,))
-    found = verify(Parsed(plan, (), lines), World())
-    assert [(f.line, f.step) for f in found] == [(3, "postcondition:1")]
-    assert "column 12" in found[0].message
+    post = "\n## Postconditions\n\n1. works\n   ```shell\n   test -f \u200bx\n   ```\n"
+    text = plan_text("exit_code == 0") + post
+    (found,) = [f for f in parse(text).findings if f.code == "hidden-characters"]
+    assert found.text == "   test -f \u200bx" and "column 12" in found.message
 
 
 def test_every_code_is_explained_and_every_rule_has_its_reason() -> None:
@@ -397,22 +259,3 @@ def test_a_declared_copy_that_is_checked_is_only_a_warning(command: str, writes:
     declared = of_command(command, writes=(writes,))
     assert codes(declared, Severity.ERROR) == []
     assert "writes-what-it-checks" in codes(declared, Severity.WARNING)
-
-
-@pytest.mark.parametrize(
-    ("of_step", "of_plan", "found"),
-    [
-        ("src/auth/**", "src/**", False),
-        ("src/*.py", "src/*.py", False),
-        ("src", "src/**", False),
-        ("docs/**", "src/**", True),
-        ("**", "src/**", True),
-        ("src/a.py", "", False),
-    ],
-)
-def test_a_step_that_reaches_beyond_the_plans_touches_is_told(
-    of_step: str, of_plan: str, found: bool
-) -> None:
-    made = check(step("1", touches=(of_step,)), touches=(of_plan,) if of_plan else ())
-    told = [f for f in made if f.code == "touches-outside-plan"]
-    assert [f.severity for f in told] == ([Severity.WARNING] if found else [])

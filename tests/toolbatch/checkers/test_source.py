@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process.shell import find_tool
 from tests.toolbatch.checkers.kit import Artifacts
-
-needs_node = pytest.mark.skipif(
-    find_tool("node", "/usr/local/bin:/usr/bin:/bin") is None, reason="node is not installed"
-)
 
 
 @pytest.mark.parametrize(
@@ -36,47 +31,23 @@ def test_nothing_is_executed_to_check_it(artifacts: Artifacts, tmp_path: Path) -
     mark = tmp_path / "executed"
     artifacts.file("a.py", f"open({str(mark)!r}, 'w')\n")
     artifacts.file("a.sh", f": > {mark}\nx=$(: > {mark})\n")
-    artifacts.file("a.js", f"require('fs').writeFileSync({str(mark)!r}, '')\n")
-    assert artifacts.report().files == 3
+    assert artifacts.report().files == 2
     assert not mark.exists()
 
 
-@needs_node
-@pytest.mark.parametrize(
-    ("name", "content", "found"),
-    [
-        ("a.js", "let a = 1;\nconst f = () => a;\n", []),
-        ("a.js", "import x from './x.js';\nexport default x;\n", []),
-        ("a.js", "with (a) { b }\n", []),
-        ("a.js", "#!/usr/bin/env node\nlet a;\n", []),
-        ("a.mjs", "await x;\n", []),
-        ("a.cjs", "let a;\nimport x from 'x';\n", ["2 syntax"]),
-        ("a.js", "let a = 1;\nlet b = ;\n", ["2 syntax"]),
-        ("a.js", "import x from 'x';\nlet b = {;\n", ["2 syntax"]),
-        ("a.mjs", "let a;\nlet a;\n", ["2 syntax"]),
-        ("a.js", b"let a = '\xff';\n", ["1 encoding"]),
-    ],
-)
-def test_javascript_is_read_by_node_as_script_or_module(
-    artifacts: Artifacts, name: str, content: str | bytes, found: list[str]
-) -> None:
-    assert artifacts.of(name, content) == found
-
-
-def test_without_node_nobody_can_tell_and_that_is_no_pass(
+def test_without_bash_nobody_can_tell_and_that_is_no_pass(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert artifacts.of("a.js", "let a;") == ["1 ~tool-missing"]
+    assert artifacts.of("a.sh", "echo a\n") == ["1 ~tool-missing"]
     assert not artifacts.report().kept
 
 
 def test_a_judge_that_lies_below_the_root_is_not_asked(
     artifacts: Artifacts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    artifacts.file("bin/node", "#!/bin/sh\nexit 0\n").file("bin/bash", "#!/bin/sh\nexit 0\n")
-    for tool in ("node", "bash"):
-        (artifacts.root / "bin" / tool).chmod(0o755)
+    artifacts.file("bin/bash", "#!/bin/sh\nexit 0\n")
+    (artifacts.root / "bin/bash").chmod(0o755)
     monkeypatch.setenv("PATH", f"{artifacts.root / 'bin'}:/usr/local/bin:/usr/bin:/bin")
     assert artifacts.of("a.sh", "if\n") == ["2 syntax"]
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
 
-from signoff.agents.loop.limits import LoopLimits
+from signoff.agents.loop.limits import LoopLimits, Used
 from signoff.agents.loop.prompts import PLAIN_PROMPT, SYSTEM_PROMPT
 from signoff.agents.loop.transcript import Past, Transcript, result_of
 from signoff.agents.session import PlanSession
-from signoff.agents.tools.context import Files, ToolContext, ToolError, Watch
+from signoff.agents.tools.context import Files, ToolContext, ToolError
 from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
@@ -31,25 +31,22 @@ from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
     Call,
     CallResult,
+    Event,
     Nature,
     ResultKind,
-    ToolShape,
-    propose,
-)
-from signoff.toolbatch.disk import MOST_NAMES
-from signoff.toolbatch.events import (
-    Event,
     Steered,
     Stream,
     Subscriber,
     TimelineNoted,
     ToolCalled,
     ToolResulted,
+    ToolShape,
+    propose,
 )
+from signoff.toolbatch.disk import MOST_NAMES, WorkspaceFolder
 from signoff.toolbatch.opening import Parts, open_runner
 from signoff.toolbatch.pipeline import NOT_FINISHED, BatchResult
 
-SLOW_WALK_S = 0.2  # a workspace that takes longer to look at is not looked at for every search
 _PLAN, _OTHER = ToolShape(Nature.PLAN), ToolShape(Nature.OTHER)
 MOST_CALLS = 50  # in one answer; what is more is refused, not lost
 _SHORT_DIGEST = 16
@@ -86,18 +83,10 @@ def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
     return {name: _PLAN if name in PLAN_TOOL_NAMES else _OTHER for name in tools} | ours
 
 
-@dataclass
-class ToolDisk:
+class ToolDisk(WorkspaceFolder, frozen=True):
     """The workspace as the tools may see it: what they may not read does not exist here."""
 
     files: Files
-    watch: Watch | None
-    _slow: bool = False
-
-    @property
-    def root(self) -> Path:
-        """The workspace."""
-        return self.files.workspace
 
     def read(self, path: str) -> bytes | None:
         """A regular file of reasonable size; None for anything else."""
@@ -130,15 +119,6 @@ class ToolDisk:
         except ToolError:
             return path
 
-    def content(self) -> str:
-        """The digest of everything; empty where that takes too long, or nobody watches."""
-        if self.watch is None or self._slow:
-            return ""
-        began = time.monotonic()
-        digest = self.watch.content()
-        self._slow = time.monotonic() - began > SLOW_WALK_S
-        return digest
-
 
 class LoopReporter(Protocol):
     """Is told what happens, while it happens."""
@@ -160,8 +140,7 @@ class Silent(LoopReporter):
     """Tells nobody."""
 
 
-@dataclass(frozen=True)
-class LoopSetup:
+class LoopSetup(Struct, frozen=True):
     """Everything a loop is made of; without a session there is no plan and no gate."""
 
     task: str
@@ -170,6 +149,7 @@ class LoopSetup:
     context: ToolContext
     session: PlanSession | None = None
     name: str = ""  # of the session, where there is none in the ledger
+    on_used: Callable[[Used], None] = lambda _: None  # told all that was used, after each answer
     system: str | None = None  # in place of our own system prompt
     limits: LoopLimits = field(default_factory=LoopLimits)
     transcript: Transcript = field(default_factory=lambda: Transcript(None))
@@ -184,7 +164,6 @@ class LoopSetup:
 
     @property
     def system_prompt(self) -> str:
-        """What the model is told about its work."""
         if self.system is not None:
             return self.system
         return PLAIN_PROMPT if self.session is None else SYSTEM_PROMPT
@@ -201,11 +180,14 @@ class Actor:
     def __init__(self, setup: LoopSetup, context: ToolContext, calls: int = 0, failed: int = 0):
         self.calls, self.failed = calls, failed
         self._setup, self._context, self._session = setup, context, setup.session
-        self._tools = _by_name(setup.tools)
+        self._tools = {tool.name: tool for tool in setup.tools}
+        if len(self._tools) < len(setup.tools):
+            (twice, _), *_ = Counter(tool.name for tool in setup.tools).most_common(1)
+            raise UsageError(f"two tools are called `{twice}`", "rename one: @tool(name=…)")
         self._sure: dict[str, Any] = {}  # what the model said of each call
         self._alone = threading.Lock()
         self._notes = dict(context.notebook.scratchpad)
-        self._disk = ToolDisk(context.files, context.watch)
+        self._disk = ToolDisk(context.workspace, context.files)
         self.runner = open_runner(
             context.workspace,
             self._execute,
@@ -328,12 +310,3 @@ def _citation(id: str, result: CallResult) -> str:
 
 def _json(arguments: Mapping[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
-
-
-def _by_name(tools: Sequence[Tool]) -> dict[str, Tool]:
-    named: dict[str, Tool] = {}
-    for tool in tools:
-        if tool.name in named:
-            raise UsageError(f"two tools are called `{tool.name}`", "rename one: @tool(name=…)")
-        named[tool.name] = tool
-    return named

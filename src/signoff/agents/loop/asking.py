@@ -7,9 +7,10 @@ import random
 import re
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace  # noqa: TID251 - messages of the model library are data classes
 from typing import Any
 
+from msgspec import Struct
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -61,21 +62,16 @@ class ContextFull(Exception):
     """The conversation is longer than the model takes."""
 
 
-@dataclass(frozen=True)
-class ModelReply:
-    """One answer, and what it took."""
-
+class ModelReply(Struct, frozen=True):
     message: ModelResponse
     used: Used
 
     @property
     def text(self) -> str:
-        """All that was said."""
         return self.message.text or ""
 
 
-@dataclass
-class Asker:
+class Asker(Struct):
     """Asks one model, by `run` on one event loop; tells what is streamed and what is retried."""
 
     model: Model
@@ -143,8 +139,10 @@ class Asker:
     def _wait(self, error: Exception, failures: int, left_s: float) -> None:
         """Wait as long as asked, or longer each time; give up when that helps nobody."""
         reason = _reason(error)
-        if not _passes(error):
-            raise ModelGaveUp(reason) from error
+        # What was no answer at all passes: broken JSON, a broken connection, a stream without end.
+        status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else 500
+        if isinstance(error, _FINAL) or (status < 500 and status not in _PASSING_STATUSES):
+            raise ModelGaveUp(reason) from error  # the same request would be wrong again
         if failures > self.limits.retries:
             raise ModelGaveUp(f"{reason} ({failures} times in a row)") from error
         asked_s = getattr(error, "retry_after", None)
@@ -187,16 +185,6 @@ def _reply(answer: ModelResponse, messages: Sequence[ModelMessage]) -> ModelRepl
     return ModelReply(answer, Used(0, tokens_in, tokens_out, usd))
 
 
-def _passes(error: Exception) -> bool:
-    """Whether the same request may be answered later; one that is wrong stays wrong."""
-    if isinstance(error, _FINAL):
-        return False
-    if isinstance(error, exceptions.ModelHTTPError):
-        return error.status_code >= 500 or error.status_code in _PASSING_STATUSES
-    # What came was no answer at all: broken JSON, a broken connection, a stream without an end.
-    return True
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "the model did not answer in time"
@@ -207,7 +195,6 @@ def _reason(error: Exception) -> str:
 
 
 def open_model(named: str, base_url: str | None, environ: Mapping[str, str]) -> Model:
-    """The model of that name; with a base URL, at that address."""
     provider, colon, name = named.partition(":")
     provider = ALIASES.get(provider, provider)
     if not (provider and colon and name):

@@ -1,32 +1,21 @@
-"""Who works or rules on a loop's behalf: sub-agents, and a second model for blocked steps."""
+"""Sub-agents: a step of a plan handed to a loop of its own."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 
-from pydantic_ai.messages import ModelRequest
-from pydantic_ai.models import Model
+from msgspec.structs import replace
 
-from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, ModelReply
-from signoff.agents.loop.interrupting import Interrupts
-from signoff.agents.loop.limits import LoopLimits, LoopReport, Used
-from signoff.agents.loop.prompts import RULING_PROMPT
+from signoff.agents.loop.limits import LoopReport
 from signoff.agents.plantools import plan_tools
 from signoff.agents.session import Delegation, PlanSession
-from signoff.agents.sessions.chain import Ruling
 from signoff.agents.tools.context import Notebook, ToolContext, ToolError
 from signoff.agents.tools.definition import Tool, tool
 from signoff.domain.session import DELEGATE_TOOL, PLAN_TOOL_NAMES
 from signoff.domain.text import tail
-from signoff.errors import SignoffError
 
 LONGEST_ANSWER = 8_000
 PlayChild = Callable[[Delegation, str, Sequence[Tool], ToolContext], LoopReport]
-RULING_LIMITS = LoopLimits(request_s=120.0, retries=2, longest_wait_s=20.0)
 
 
 def delegate_tool(session: PlanSession, tools: Sequence[Tool], play: PlayChild) -> Tool:
@@ -70,46 +59,3 @@ def with_delegate(session: PlanSession, tools: Sequence[Tool], play: PlayChild) 
     """The tools and the one that delegates; a caller's own of that name stays in its place."""
     taken = any(t.name == DELEGATE_TOOL for t in tools)
     return [*tools] if taken else [*tools, delegate_tool(session, tools, play)]
-
-
-@dataclass(frozen=True)
-class SecondModel:
-    """Asked once per claim; whatever goes wrong leaves the decision to a person."""
-
-    name: str
-    open: Callable[[], Model]  # when it is first needed: most sessions have nothing blocked
-    runner: asyncio.Runner
-    tell: Callable[[str], None]
-    charge: Callable[[Used], None]
-
-    def __call__(self, question: str) -> Ruling:
-        """Ask, and read the answer strictly."""
-        self.tell(f"asking `{self.name}` whether the step is blocked")
-        try:
-            reply = self._ask(question)
-        except (ModelGaveUp, ContextFull, SignoffError) as error:
-            return Ruling(self.name, None, str(error))
-        used = reply.used
-        self.charge(used)
-        accepted, reason = _read(reply.text)
-        return Ruling(self.name, accepted, reason, used.tokens, used.usd or 0.0)
-
-    def _ask(self, question: str) -> ModelReply:
-        interrupts = Interrupts.in_force()
-        run = partial(interrupts.run, self.runner)
-        asker = Asker(self.open(), run, RULING_LIMITS, lambda _: None, self.tell)
-        with interrupts.watched():
-            return asker.ask([ModelRequest.user_text_prompt(question)], RULING_PROMPT)
-
-
-def _read(text: str) -> tuple[bool | None, str]:
-    """Only exactly what was asked for is an answer."""
-    bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    try:
-        read = json.loads(bare)
-        decision, reason = read["decision"], read["reason"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None, "its answer was not the JSON object that was asked for"
-    if decision not in ("accept", "refuse") or not isinstance(reason, str) or not reason.strip():
-        return None, "its answer named no decision with a reason"
-    return decision == "accept", reason.strip()

@@ -12,31 +12,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
+from msgspec import to_builtins
+from msgspec.structs import replace
 from pydantic_ai.messages import ToolReturnPart
 
 from signoff.agents.loop.acting import Actor, LoopSetup, asking_confidence
 from signoff.agents.loop.asking import Asker, ContextFull, ModelGaveUp, ModelReply
 from signoff.agents.loop.interrupting import Interrupts
 from signoff.agents.loop.limits import End, Ended, LoopLimits, LoopReport, Meter, Used
-from signoff.agents.loop.prompts import (
-    CUT_OFF,
-    EMPTY_ANSWER,
-    PLAIN_PROMPT,
-    RESUMED,
-)
+from signoff.agents.loop.prompts import CUT_OFF, EMPTY_ANSWER, PLAIN_PROMPT, RESUMED
 from signoff.agents.loop.transcript import Conversation, Past
-from signoff.agents.sessions.finishing import show_missing, why_broken
-from signoff.agents.tools.context import ToolContext
 from signoff.domain.session import Decision
 from signoff.toolbatch.calls import ResultKind
 from signoff.toolbatch.opening import take_up
-from signoff.toolbatch.pipeline import BatchEnding, BatchResult
+from signoff.toolbatch.pipeline import BatchEnding
 
-_ANSWER_NOW = "Give your final answer now."
 _MOVE_NOTHING = frozenset({ResultKind.BLOCKED, ResultKind.DUPLICATE})
 
 
@@ -55,9 +48,12 @@ class AgentLoop:
             setup.context.notebook.load(past.notebook)
         run = partial(self._interrupts.run, self._runner)
         self._asker = Asker(setup.model, run, setup.limits, reporter.said, reporter.noted)
-        self._actor = Actor(
-            setup, self._bounded(setup.context), calls=past.calls, failed=past.failed_calls
-        )
+        # A command ends with the time of the session, and with an interrupt that got lost.
+        interrupts, meter = self._interrupts, self._meter
+        stopped = lambda: interrupts.noted or meter.left_s <= 0  # noqa: E731 - asked all the time
+        shell = replace(setup.context.shell, cancelled=stopped)
+        bounded = replace(setup.context, shell=shell)
+        self._actor = Actor(setup, bounded, calls=past.calls, failed=past.failed_calls)
         self._batches = self._actor.runner
         if setup.session is not None:
             self._batches.looker.open_steps = setup.session.open_steps
@@ -89,6 +85,7 @@ class AgentLoop:
     def charge(self, used: Used) -> None:
         """What a child or a second model used counts here too, and is kept with the call."""
         self._meter.used += used
+        self._setup.on_used(self._meter.used)
         self._charged.append(used)
 
     def _until_its_end(self) -> End:
@@ -139,30 +136,34 @@ class AgentLoop:
             self._fruitless += 1
             self._talk.tell(CUT_OFF)
         elif not reply.text.strip():
+            # A failure with a way on, and not for ever.
             self._fruitless += 1
-            self._talk.tell(self._emptied())
+            batch = self._batches.answer("")
+            if batch.ending is BatchEnding.HALT:
+                raise End(Ended.STUCK, batch.response)
+            said = (o.text for o in batch.results if o.text)
+            self._talk.tell("\n".join((EMPTY_ANSWER, *said)))
         else:
             self._talk.tell(self._finish(reply.text))
 
     def _asked(self) -> ModelReply:
         """An answer, if need be after a compaction; two in a row are one too many."""
-        try:
-            return self._ask_with_tools()
-        except ContextFull:
-            self._compact()
-        try:
-            return self._ask_with_tools()
-        except ContextFull as error:
-            raise End(Ended.MODEL_FAILED, f"too long even when compacted: {error}") from error
-
-    def _ask_with_tools(self) -> ModelReply:
-        setup, left_s = self._setup, self._meter.left_s
+        setup = self._setup
         tools = asking_confidence(setup.tools) if setup.confidence else setup.tools
-        try:
-            return self._asker.ask(self._talk.messages, setup.system_prompt, tools, left_s)
-        except ModelGaveUp as error:
-            ended = Ended.LIMIT if self._meter.left_s <= 0 else Ended.MODEL_FAILED
-            raise End(ended, str(error)) from error
+        compacted = False
+        while True:
+            messages, left_s = self._talk.messages, self._meter.left_s
+            try:
+                return self._asker.ask(messages, setup.system_prompt, tools, left_s)
+            except ModelGaveUp as error:
+                ended = Ended.LIMIT if self._meter.left_s <= 0 else Ended.MODEL_FAILED
+                raise End(ended, str(error)) from error
+            except ContextFull as error:
+                if compacted:
+                    said = f"too long even when compacted: {error}"
+                    raise End(Ended.MODEL_FAILED, said) from error
+            self._compact()
+            compacted = True
 
     def _count(self, used: Used) -> None:
         self._meter.used += used
@@ -177,7 +178,7 @@ class AgentLoop:
         said = ""
         try:
             batch = self._actor.perform(reply.message.tool_calls, results)
-            said = self._said_of(batch)
+            said = batch.steering.text if batch.steering is not None else ""
         finally:
             self._talk.tell_results(
                 results,
@@ -196,22 +197,6 @@ class AgentLoop:
         self._tried = tried
         idle = again or all(o.is_error or o.kind in _MOVE_NOTHING for o in batch.results)
         self._fruitless = self._fruitless + 1 if idle else 0
-
-    def _said_of(self, batch: BatchResult) -> str:
-        """What the model is told after the results: the one message, or what judging gave."""
-        if batch.ending is not BatchEnding.VERIFY:
-            return batch.steering.text if batch.steering is not None else ""
-        why, session = batch.response, self._setup.session
-        self._setup.reporter.noted(f"judging: {why}")
-        if session is None:
-            return f"{why.capitalize()}: nothing is left to build. {_ANSWER_NOW}"
-        self._batches.judge()
-        gate = session.gate()
-        if gate.open:
-            return f"Judged just now, because {why}: everything holds. {_ANSWER_NOW}"
-        self._batches.looker.ease()
-        missing = show_missing(gate, why_broken(session, gate))
-        return f"Judged just now, because {why}: it is not done. Missing:\n{missing}"
 
     def _finish(self, text: str) -> str:
         """What the model is told of its final answer; End when it is the last one."""
@@ -236,13 +221,6 @@ class AgentLoop:
         self._setup.reporter.noted(f"final answer refused: {found.text}")
         return found.text
 
-    def _emptied(self) -> str:
-        """An answer without anything: a failure with a way on, and not for ever."""
-        batch = self._batches.answer("")
-        if batch.ending is BatchEnding.HALT:
-            raise End(Ended.STUCK, batch.response)
-        return "\n".join((EMPTY_ANSWER, *(o.text for o in batch.results if o.text)))
-
     def _compact(self) -> None:
         room, used = self._setup.limits.context_tokens, Used()
         self._setup.reporter.noted("the context is full: compacting the conversation")
@@ -266,7 +244,7 @@ class AgentLoop:
     def _ended(self, end: End) -> LoopReport:
         self._setup.transcript.end(end.ended, end.reason)
         return LoopReport(
-            **asdict(self._meter.used),
+            **to_builtins(self._meter.used),
             session=self._setup.session_name,
             ended=end.ended,
             reason=end.reason,
@@ -278,9 +256,3 @@ class AgentLoop:
             compactions=self._talk.compactions,
             transcript=self._setup.transcript.path,
         )
-
-    def _bounded(self, context: ToolContext) -> ToolContext:
-        """A command ends with the time of the session, and with an interrupt that got lost."""
-        interrupts, meter = self._interrupts, self._meter
-        shell = replace(context.shell, cancelled=lambda: interrupts.noted or meter.left_s <= 0)
-        return replace(context, shell=shell)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 CHARACTERS_A_TOKEN = 4  # for answers whose provider did not say what they took
 
 
-@dataclass(frozen=True)
-class Used:
+class Used(Struct, frozen=True):
     """What models took: answers, tokens in both directions, and money."""
 
     turns: int = 0
@@ -46,8 +47,7 @@ class Used:
         return {**turns, **cost}
 
 
-@dataclass(frozen=True)
-class LoopLimits:
+class LoopLimits(Struct, frozen=True):
     """None is no limit. All are asked before each request, so the last one may overshoot."""
 
     turns: int | None = 200
@@ -71,8 +71,7 @@ class LoopLimits:
         )
 
 
-@dataclass
-class Meter:
+class Meter(Struct):
     """What was used, over all sittings of a session; time counts anew in each."""
 
     limits: LoopLimits
@@ -81,7 +80,6 @@ class Meter:
 
     @property
     def left_s(self) -> float:
-        """The time that is left; infinite without a limit."""
         if self.limits.wall_s is None:
             return float("inf")
         return self.limits.wall_s - (time.monotonic() - self.began)
@@ -114,16 +112,13 @@ class Ended(StrEnum):
 
 
 class End(Exception):
-    """Why there is no further turn."""
-
     def __init__(self, ended: Ended, reason: str):
         super().__init__(reason)
         self.ended = ended
         self.reason = reason
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoopReport(Used):
+class LoopReport(Used, frozen=True, kw_only=True):
     """What the loop did and used; whether the work is done is the gate's to say."""
 
     session: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -49,8 +49,7 @@ class TranscriptKind(StrEnum):
     ENDED = "ended"
 
 
-@dataclass
-class Past:
+class Past(Struct):
     """What a transcript tells about the sittings before."""
 
     task: str = ""
@@ -63,19 +62,16 @@ class Past:
     notebook: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """An append-only file; without a path nothing is kept."""
 
     path: Path | None
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is anything to go on from."""
         return self.path is not None and self.path.is_file()
 
     def begin(self, session: str, task: str, model: str, workspace: Path) -> None:
-        """The first line."""
         self._append(
             TranscriptKind.BEGUN,
             schema_version=SCHEMA_VERSION,
@@ -201,8 +197,10 @@ class Conversation:
         """Task, summary, plan and the latest exchange stand for everything before, from now on."""
         shown = f"\nThe plan as the harness has it:\n{plan}\n" if plan else ""
         text = AFTER_COMPACTION.format(task=task, summary=summary, plan=shown)
-        kept = _latest_exchange(self.messages)
-        if text_size(kept) > _characters(room, KEPT_SHARE):
+        # The last answer and what was told to it; a call is never kept without its result.
+        answers = [i for i, m in enumerate(self.messages) if i and isinstance(m, ModelResponse)]
+        kept = self.messages[answers[-1] :] if answers else []
+        if len(kept) < 2 or text_size(kept) > _characters(room, KEPT_SHARE):
             kept = []
         self.messages = [ModelRequest.user_text_prompt(text), *kept]
         self._transcript.add(TranscriptKind.COMPACTED, self.messages, **used.to_data())
@@ -231,14 +229,6 @@ class Conversation:
 
 def _characters(room: int, share: float) -> int:
     return int(room * share) * CHARACTERS_A_TOKEN
-
-
-def _latest_exchange(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The last answer and what was told to it; a call is never kept without its result."""
-    for at in range(len(messages) - 1, 0, -1):
-        if isinstance(messages[at], ModelResponse):
-            return list(messages[at:]) if at < len(messages) - 1 else []
-    return []
 
 
 def _lines(message: ModelMessage) -> list[str]:

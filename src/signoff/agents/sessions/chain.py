@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from signoff.agents.sessions.cited import CitedFiles, ask_url, url_in
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
 from signoff.domain.digests import digest_of
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Draft, Entry, Kind
@@ -24,13 +28,13 @@ from signoff.gate.fold import fold
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Content
-from signoff.settings.agent import SessionPolicy
+from signoff.settings.loading import SessionPolicy
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord
+from signoff.workspace.folders import open_regular
 
 SHORTEST_JUDGING_S = 0.5
 LONGEST_ERROR = 200
-LONGEST_RULING = 600
 # Asked while a check runs: signals do not reach the thread of an agent that somebody awaits.
 CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lambda: False)
 
@@ -38,6 +42,32 @@ CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("cancelled", default=lamb
 def is_cancelled() -> bool:
     """Asked of the thread that judges, which need not be the one that opened the session."""
     return CANCELLED.get()()
+
+
+class CitedFiles(Struct, frozen=True):
+    """Regular files of the workspace, and of the folders that the user lets agents read."""
+
+    workspace: Path
+    readable: tuple[str, ...] = ()
+
+    def name(self, path: str) -> str:
+        """The one name of a file: relative inside the workspace, absolute elsewhere."""
+        whole = os.path.normpath(self.workspace / path)
+        root = str(self.workspace)
+        return whole[len(root) + 1 :] if whole.startswith(root + os.sep) else whole
+
+    def digest(self, path: str) -> str:
+        """The sha256 of what lies there now; empty for what is gone or may not be read."""
+        try:
+            # By where a path leads, because an agent can lay links.
+            real = Path(os.path.realpath(self.workspace / path))
+            roots = (self.workspace, *(Path(r).expanduser() for r in self.readable))
+            if not any(real.is_relative_to(os.path.realpath(root)) for root in roots):
+                return ""
+            with open_regular(real) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            return ""
 
 
 class Refused(ValueError):
@@ -54,26 +84,6 @@ class SessionJudge(Protocol):
         """The digest of the workspace's content as it is now."""
 
 
-@dataclass(frozen=True)
-class Ruling:
-    """What a second model made of a blocked step; without a clear answer a person decides."""
-
-    model: str
-    accepted: bool | None
-    reason: str
-    tokens: int = 0
-    usd: float = 0.0
-
-    def to_data(self) -> dict[str, Any]:
-        """The stored form."""
-        reason = escape_line(self.reason)[:LONGEST_RULING]
-        return {"model": self.model, "accepted": self.accepted, "reason": reason}
-
-
-# Asks a second model with a text about the step; never raises for what a model or its server does.
-Adjudicator = Callable[[str], Ruling]
-
-
 @dataclass(eq=False)
 class SessionChain:
     """One session's chain and everything its rules ask the world."""
@@ -84,7 +94,6 @@ class SessionChain:
     policy: SessionPolicy
     judge: SessionJudge
     state: State
-    adjudicator: Adjudicator | None = None  # who rules about blocked steps, if a model may
     files: CitedFiles = field(init=False)
     _children: dict[str, Self] = field(init=False, default_factory=dict)
 
@@ -126,11 +135,9 @@ class SessionChain:
         return entries
 
     def children(self) -> tuple[Self, ...]:
-        """The sessions that steps of this one were handed to."""
         for child_id in self.look().session.shares:
             if child_id not in self._children:
                 child = self.open(self.ledger, child_id, self.workspace, self.policy, self.judge)
-                child.adjudicator = self.adjudicator
                 self._children[child_id] = child
         return tuple(self._children.values())
 
@@ -147,7 +154,6 @@ class SessionChain:
     # Judging.
 
     def content(self) -> str:
-        """The digest of the workspace as it is now."""
         return self.judge.content()
 
     def run_contract(
@@ -161,11 +167,7 @@ class SessionChain:
         try:
             if REDACTED in contract.command:
                 raise ValueError("its command held a secret, which is kept nowhere")
-            url = url_in(contract)
-            if url is None:
-                verdict = self.judge.judge(subject_id, contract, provisional=provisional)
-            else:
-                verdict = self._judged_url(url, contract)
+            verdict = self.judge.judge(subject_id, contract, provisional=provisional)
         except SignoffError:
             raise
         except Exception as error:
@@ -182,23 +184,8 @@ class SessionChain:
             )
         return replace(verdict, subject=subject_id, provisional=provisional)
 
-    def _judged_url(self, url: str, contract: Contract) -> Verdict:
-        """The answer as a verdict; the content is noted, though nothing in it was looked at."""
-        answered, said = ask_url(url, self.policy.hosts)
-        content = self.content()
-        return Verdict(
-            subject="",
-            phase=Phase.ATTEMPT,
-            result=Result.KEPT if answered else Result.BROKEN,
-            reason=Reason.HELD if answered else Reason.EXPECTATION,
-            message=said,
-            key=digest_of({"url": url, "contract": contract.essence(), "content": content}),
-            snapshot=content,
-            exit_code=0 if answered else 1,
-        )
-
     def _record(self, verdict: Verdict) -> Verdict:
-        self.append(Draft(Kind.VERDICT, asdict(verdict), step=verdict.subject))
+        self.append(Draft(Kind.VERDICT, to_builtins(verdict), step=verdict.subject))
         return verdict
 
     def judge_pending(self, limit_s: float | None = None, *, provisional: bool = True) -> None:
@@ -263,10 +250,9 @@ class SessionChain:
         return evaluate(state, content, require_plan=self.policy.require_plan)
 
     def silent_urls(self) -> frozenset[str]:
-        """URLs that evidence cites and that do not answer now; each is asked once."""
+        """URLs that claims of older versions cite: nobody asks them any more."""
         self.look()
-        cited = {url for basis in self._bases() for url in basis.urls}
-        return frozenset(url for url in cited if not ask_url(url, self.policy.hosts)[0])
+        return frozenset(url for basis in self._bases() for url in basis.urls)
 
     def _bases(self) -> list[Basis]:
         return [r.claim.basis for r in self.state.records.values() if r.claim.basis is not None]

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
-from signoff.agents.sessions.chain import LONGEST_RULING, Refused, SessionChain
+from msgspec import to_builtins
+
+from signoff.agents.sessions.chain import Refused, SessionChain
 from signoff.agents.sessions.evidence import HOW, resolve
 from signoff.agents.sessions.finishing import show_verdict
-from signoff.agents.sessions.writing import WrittenPlan, write_plan
 from signoff.domain.escalation import Cause
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Author, Plan, Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
-from signoff.domain.text import escape, escape_line, tail
-from signoff.gate.ratchet import turn
+from signoff.domain.text import escape_line
+from signoff.gate.fold_session import turn
 from signoff.gate.subjects import is_derived
 from signoff.planfile.diff import diff_plans
-from signoff.settings.agent import BlockedRule, RatchetRule
+from signoff.settings.loading import BlockedRule, RatchetRule
+
+if TYPE_CHECKING:
+    from signoff.agents.sessions.writing import WrittenPlan
 
 LONGEST_TEXT = 2_000
-LONGEST_TAIL = 1_000
-LONGEST_QUOTE = 4_000
-MOST_CALLS = 30
 NO_PLAN = "there is no plan yet; call plan_create(objective, steps, postconditions) first"
 _STATUSES = ("pending", "in_progress", "done", "blocked")
 _P = ParamSpec("_P")
@@ -58,11 +58,11 @@ def create_plan(
         return (
             f"refused: a new plan already waits for a person (`{asked}`); work on the current one"
         )
+    from signoff.agents.sessions.writing import write_plan  # noqa: PLC0415 - verifies; hooks do not
+
     clean = session.ledger.redactor.data
     try:
-        written = write_plan(
-            clean(objective), clean(steps), clean(postconditions), session.policy.hosts
-        )
+        written = write_plan(clean(objective), clean(steps), clean(postconditions))
     except Refused as error:
         return f"error: {error}"
     because = reason.strip()[:LONGEST_TEXT] if isinstance(reason, str) else ""
@@ -86,7 +86,7 @@ def _rewrite(session: SessionChain, old: Plan, written: WrittenPlan, reason: str
     named += [f"splits `{s}` (it has no check to keep)" for s in split]
     said = ", ".join(escape_line(n) for n in named)
     data = _written(written, reason) | {
-        "difference": asdict(diff_plans(old, written.plan)),
+        "difference": to_builtins(diff_plans(old, written.plan)),
         "split": list(changed.split),
         "loosened": [*changed.dropped, *changed.weakened, *changed.split_words],
         "dropped": [*dropped, *objective],
@@ -156,7 +156,7 @@ def update_step(
         return f"error: invalid status {status!r}; use {', '.join(_STATUSES)}"
     wanted = ClaimStatus(word)
     if wanted is ClaimStatus.BLOCKED:
-        return _block(session, step, at, notes or evidence, evidence)
+        return _block(session, step, at, notes or evidence)
     claim = session.state.record(step.id).claim
     begins = wanted is ClaimStatus.IN_PROGRESS or not claim.begun
     if wanted is not ClaimStatus.PENDING and begins:
@@ -231,12 +231,7 @@ def _text(name: str, given: Any) -> str:
 
 
 def _claim(
-    session: SessionChain,
-    subject: str,
-    status: ClaimStatus,
-    evidence: str,
-    notes: str,
-    **more: Any,
+    session: SessionChain, subject: str, status: ClaimStatus, evidence: str, notes: str, **more: Any
 ) -> None:
     data = {"status": status, "evidence": evidence, "notes": notes, **more}
     drafts = [Draft(Kind.STEP_CLAIMED, data, step=subject)]
@@ -293,86 +288,24 @@ def _finish(
     return said
 
 
-def _block(
-    session: SessionChain, step: Step | Postcondition, at: int, reason: str, cited: str
-) -> str:
-    """The policy lets a blocked step go, or a second model rules, once; else a person decides."""
+def _block(session: SessionChain, step: Step | Postcondition, at: int, reason: str) -> str:
+    """The policy lets a blocked step go; else a person decides."""
     if not reason:
         return f"error: calling step {at} blocked needs a reason in `notes`"
     blocked, policy = ClaimStatus.BLOCKED, session.policy
     if policy.blocked is BlockedRule.ACCEPT and not policy.forbid_waivers:
         _claim(session, step.id, blocked, "", reason, let_go=True)
         return f"step {at} → blocked; the report names it, it is never called done"
-    record = session.state.record(step.id)
-    if record.question is not None:
-        _claim(session, step.id, blocked, "", reason, question=record.question)
-        asked = record.question
+    asked = session.state.record(step.id).question
+    if asked is not None:
+        _claim(session, step.id, blocked, "", reason, question=asked)
         return f"step {at} waits for a person already (`{asked}`); go on with the other steps"
-    heard: dict[str, str] = {}
-    rules = policy.blocked is BlockedRule.MODEL and not policy.forbid_waivers
-    # An agent that could ask until somebody gives in would.
-    if rules and session.adjudicator is not None and not record.claim.ruling:
-        ruling = session.adjudicator(_question(session, step, reason, cited))
-        if ruling.tokens or ruling.usd:
-            used = {"tokens": ruling.tokens, "usd": ruling.usd, "model": ruling.model}
-            session.append(Draft(Kind.SESSION_USAGE, used))
-        verb = {True: "accepted", False: "refused", None: "did not decide"}[ruling.accepted]
-        said = f"`{ruling.model}` {verb}: {escape_line(ruling.reason)[:LONGEST_RULING]}"
-        if ruling.accepted is not None:
-            let_go = {"let_go": True} if ruling.accepted else {}
-            _claim(session, step.id, blocked, "", reason, **let_go, ruling=ruling.to_data())
-            if ruling.accepted:
-                return f"step {at} → blocked; {said}. The report names it, it is never done"
-            return (
-                f"refused: step {at} is not blocked; {said}. Go on with it; calling it blocked"
-                " again asks a person"
-            )
-        heard = {"the second model": said}
     title = step.title if isinstance(step, Step) else ""
-    return _hand_over(session, step.id, f"step {at} ({title})", blocked, reason, "", **heard)
-
-
-def _question(session: SessionChain, step: Step | Postcondition, reason: str, cited: str) -> str:
-    """What somebody who did not do the work is told about a step that is called blocked."""
-    record, plan = session.state.record(step.id), session.state.plan
-    tried = [
-        f"{call.name} ({'worked' if call.ok else 'failed'})"
-        for seq, call in session.state.session.calls.values()
-        if seq > record.claim.counts_from
-    ]
-    verdict, seen = record.latest, "(it was not run)"
-    if verdict is not None:
-        printed = f"\n{tail(verdict.output_tail, LONGEST_TAIL)}" if verdict.output_tail else ""
-        seen = f"{verdict.result}: {verdict.message}{printed}"
-    check = step.contract.command if step.contract is not None else ""
-    parts = {
-        "The aim of the whole plan": plan.title if plan is not None else "",
-        "The step that is called blocked": step.task or step.title
-        if isinstance(step, Step)
-        else step.text,
-        "The check that decides it": check or "(none: the agent proves it by evidence)",
-        "What that check said last": seen,
-        "Calls the agent made since the step began": "\n".join(tried[-MOST_CALLS:]) or "(none)",
-        "Why the agent says it is blocked": reason,
-        "What it cites": cited or "(nothing)",
-    }
-    return "\n\n".join(f"{title}:\n{_quoted(text)}" for title, text in parts.items())
-
-
-def _quoted(text: str) -> str:
-    """Between dashes, with no line of its own that could pass for one of ours."""
-    shown = escape(text)[:LONGEST_QUOTE]
-    return "\n".join(("-----", *(f"| {line}" for line in shown.split("\n")), "-----"))
+    return _hand_over(session, step.id, f"step {at} ({title})", blocked, reason, "")
 
 
 def _hand_over(
-    session: SessionChain,
-    subject: str,
-    name: str,
-    status: ClaimStatus,
-    reason: str,
-    evidence: str,
-    **heard: str,
+    session: SessionChain, subject: str, name: str, status: ClaimStatus, reason: str, evidence: str
 ) -> str:
     """A question for a person, in one transaction with the claim that raised it."""
     cause = Cause.BLOCKED if status is ClaimStatus.BLOCKED else Cause.UNATTAINABLE
@@ -381,7 +314,7 @@ def _hand_over(
         f"{escape_line(name)} is {status}, says the agent: {escape_line(reason)}. "
         "waive goes on without it, retry sends the agent back to it",
         subject,
-        {"the agent's reason": reason, **heard},
+        {"the agent's reason": reason},
     )
     question = asked.data["id"]
     data = {"status": status, "evidence": evidence, "notes": reason, "question": question}

@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Iterable
 
 from signoff.agents.sessions.chain import Refused, SessionChain
-from signoff.agents.sessions.cited import ask_url
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.plan import POSTCONDITION_PREFIX, Author, Step
+from signoff.domain.plan import POSTCONDITION_PREFIX, Author, Postcondition, Step
 from signoff.domain.session import (
     SHORTEST_DIGEST,
     Basis,
@@ -24,12 +23,11 @@ from signoff.domain.session import (
 )
 from signoff.domain.text import escape_line, storable_path
 from signoff.gate.record import Claim
-from signoff.gate.state import State
-from signoff.settings.agent import EvidenceRule
+from signoff.settings.loading import EvidenceRule
 
 HOW = (
     "cite what the harness can check: `tool:<call-id>`, `file:<path>@<sha256>`, "
-    "`contract:<step>`, `url:<url>` or `scratchpad:<key>`"
+    "`contract:<step>` or `scratchpad:<key>`"
 )
 # A word with a dot or slash inside, as people name files in prose and commands.
 _NAMED = re.compile(r"[\w~-][\w.~+-]*(?:/[\w.~+-]+)+|[\w-][\w-]*\.[A-Za-z]\w{0,9}")
@@ -113,33 +111,25 @@ def _file(reference: Reference, claim: Claim, session: SessionChain) -> Basis:
 
 
 def _contract(reference: Reference, claim: Claim, session: SessionChain) -> Basis:
-    del claim
-    subject = _subject(reference.target, session.state)
-    if subject is None or session.state.contract(subject) is None:
-        raise Refused("there is no step or postcondition with a check by that number")
-    if not session.holds(subject):
-        raise Refused("that check does not hold now; step_check shows why")
-    return Basis(contracts=(subject,))
-
-
-def _subject(target: str, state: State) -> str | None:
     """`3` is the third step, `postcondition:2` the second postcondition."""
-    kind, _, number = target.rpartition(":")
-    plan = state.plan
-    if plan is None or not (number.isascii() and number.isdigit()) or len(number) > 6:
-        return None
-    of_posts = f"{kind}:" == POSTCONDITION_PREFIX
-    subjects = plan.postconditions if of_posts else plan.steps
-    inside = 1 <= int(number) <= len(subjects) and (of_posts or kind in ("", "step"))
-    return subjects[int(number) - 1].id if inside else None
+    del claim
+    kind, _, number = reference.target.rpartition(":")
+    plan, of_posts = session.state.plan, f"{kind}:" == POSTCONDITION_PREFIX
+    subjects: tuple[Step | Postcondition, ...] = ()
+    if plan is not None:
+        subjects = plan.postconditions if of_posts else plan.steps
+    known = {str(n): subject for n, subject in enumerate(subjects, 1)}
+    subject = known.get(number) if of_posts or kind in ("", "step") else None
+    if subject is None or subject.contract is None:
+        raise Refused("there is no step or postcondition with a check by that number")
+    if not session.holds(subject.id):
+        raise Refused("that check does not hold now; step_check shows why")
+    return Basis(contracts=(subject.id,))
 
 
 def _url(reference: Reference, claim: Claim, session: SessionChain) -> Basis:
-    del claim
-    answered, said = ask_url(reference.target, session.policy.hosts)
-    if not answered:
-        raise Refused(said)
-    return Basis(urls=(reference.target,))
+    del reference, claim, session
+    raise Refused("URLs are not asked; give the step a contract that does, such as curl -fsS URL")
 
 
 def _scratchpad(reference: Reference, claim: Claim, session: SessionChain) -> Basis:
@@ -175,7 +165,12 @@ def note_strays(session: SessionChain, paths: Iterable[str], call_id: str = "") 
     at_work = [
         s for s in state.plan.steps if state.record(s.id).claim.status is ClaimStatus.IN_PROGRESS
     ]
-    declared = [glob for step in at_work for glob in _declared(state, step)]
+    declared: list[str] = []  # what they say they touch, and files that task and contract name
+    for step in at_work:
+        known = state.session.declared.get(step.id)
+        text = f"{step.task}\n{step.contract.command if step.contract else ''}"
+        declared += [*(known.touches if known else ()), *step.produces]
+        declared += [found.removeprefix("./") for found in _NAMED.findall(text)]
     if not at_work:
         stray, why = changed, "no step is in progress"
     elif declared:
@@ -188,21 +183,13 @@ def note_strays(session: SessionChain, paths: Iterable[str], call_id: str = "") 
     if not stray:
         return ""
     names = [storable_path(p) for p in stray]
-    step = at_work[0].id if len(at_work) == 1 else None
     data = {"paths": names, "call": call_id, "why": why}
-    session.append(Draft(Kind.STEP_STRAYED, data, step=step))
+    about = at_work[0].id if len(at_work) == 1 else None
+    session.append(Draft(Kind.STEP_STRAYED, data, step=about))
     return (
         f"note: {shown_list(escape_line(n) for n in names)} changed, but {why}. If that is right,"
         " update the plan or the step's status; the report names it either way"
     )
-
-
-def _declared(state: State, step: Step) -> tuple[str, ...]:
-    """What the step says it touches, and files that its task and contract name."""
-    declared = state.session.declared.get(step.id)
-    text = f"{step.task}\n{step.contract.command if step.contract else ''}"
-    named = tuple(found.removeprefix("./") for found in _NAMED.findall(text))
-    return (*(declared.touches if declared else ()), *step.produces, *named)
 
 
 def _in(globs: Iterable[str], path: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from signoff.agents.sessions.chain import SessionChain
 from signoff.domain.escalation import Cause
@@ -18,7 +18,7 @@ from signoff.gate.record import Judged, Record, Rewrite
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
 from signoff.gate.task import asked_drops
-from signoff.settings.agent import SelfSetRule
+from signoff.settings.loading import SelfSetRule
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300
@@ -31,11 +31,7 @@ _MARKS = {
     ClaimStatus.UNATTAINABLE: "[!]",
     ClaimStatus.DROPPED: "[-]",
 }
-_STATE_MARKS = {
-    StepState.WAIVED: "[!]",
-    StepState.LET_GO: "[!]",
-    StepState.FOR_PERSON: "[?]",
-}
+_STATE_MARKS = {StepState.WAIVED: "[!]", StepState.LET_GO: "[!]", StepState.FOR_PERSON: "[?]"}
 
 
 def show_plan(state: State, gate: GateReport) -> str:
@@ -127,8 +123,7 @@ def show_verdict(verdict: Verdict | Judged) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Finalization:
+class Finalization(Struct, frozen=True):
     """What became of a final answer; `text` is for the model, or for the user once it is over."""
 
     decision: Decision
@@ -165,7 +160,12 @@ def finish(session: SessionChain, answer: str, *, limit_s: float | None = None) 
         },
     )
     if gate.waits_for_people:
-        return _wait(session, gate, refused)
+        # Nothing the agent could do would help: no refusals, the session waits.
+        said = f"the session cannot go on by itself: {'; '.join(m.what for m in gate.missing)}"
+        known = next(reversed(session.state.questions), None)
+        question = _end(session, gate, SessionStanding.WAITING, said, known, refused)
+        text = f"the rest waits for a person (`{question}`):\n{show_missing(gate)}"
+        return Finalization(Decision.ESCALATED, text, gate)
     session.append(refused)
     too_often = state.session.refused_lately >= MOST_REFUSALS
     if state.session.repeated >= session.policy.escalate_after or too_often:
@@ -178,15 +178,6 @@ def finish(session: SessionChain, answer: str, *, limit_s: float | None = None) 
         text = f"the session ends here, not done; a person takes over (`{question}`)"
         return Finalization(Decision.ESCALATED, text, gate)
     return Finalization(Decision.REFUSED, _refusal(session, gate), gate)
-
-
-def _wait(session: SessionChain, gate: GateReport, refused: Draft) -> Finalization:
-    """Nothing the agent could do would help: no refusals, the session waits."""
-    said = f"the session cannot go on by itself: {'; '.join(m.what for m in gate.missing)}"
-    known = next(reversed(session.state.questions), None)
-    question = _end(session, gate, SessionStanding.WAITING, said, known, refused)
-    text = f"the rest waits for a person (`{question}`):\n{show_missing(gate)}"
-    return Finalization(Decision.ESCALATED, text, gate)
 
 
 def _end(
@@ -210,13 +201,13 @@ def _end(
 def sign(session: SessionChain, by: str) -> None:
     """Judge every contract once more and put on record what the gate says with the agent gone."""
     session.judge_pending(provisional=False)
-    silent = session.silent_urls()
+    silent, accepted = session.silent_urls(), session.policy.self_set is SelfSetRule.ACCEPT
     gate = session.gate(silent)
     data = {
         "snapshot": session.content(),
         "open": gate.open,
         "self_set": gate.self_set,
-        "self_set_accepted": _accepts_self_set(session) and not session.state.session.dropped,
+        "self_set_accepted": accepted and not session.state.session.dropped,
         "missing": [f"{m.subject}: {m.what}" for m in gate.missing],
         "waived": list(gate.waived),
         "for_person": list(gate.for_person),
@@ -227,18 +218,14 @@ def sign(session: SessionChain, by: str) -> None:
     session.withdraw_moot(gate.proved)
 
 
-def _accepts_self_set(session: SessionChain) -> bool:
-    """Whether the user takes checks that an agent chose for an answer."""
-    return session.policy.self_set is SelfSetRule.ACCEPT
-
-
 def _accepted(session: SessionChain, gate: GateReport) -> str:
     if not gate.planned:
         return "accepted; there was no plan, so nothing was proved"
     without = f"; without {', '.join(gate.waived)}" if gate.waived else ""
     if gate.for_person:
         without += f"; a person is asked about {', '.join(gate.for_person)}"
-    label = "" if _accepts_self_set(session) or not gate.self_set else " (self-set checks)"
+    accepted = session.policy.self_set is SelfSetRule.ACCEPT
+    label = "" if accepted or not gate.self_set else " (self-set checks)"
     return f"accepted provisionally{label}{without}; the plan awaits sign-off by the harness"
 
 
@@ -266,8 +253,7 @@ def why_broken(session: SessionChain, gate: GateReport) -> str:
     return "" if first is None else show_verdict(first)
 
 
-@dataclass(frozen=True)
-class SessionReport:
+class SessionReport(Struct, frozen=True):
     """Everything there is to say about a session; computed from its entries and the content."""
 
     id: str
@@ -285,7 +271,6 @@ class SessionReport:
     dropped: tuple[str, ...]
     weakened: tuple[str, ...]
     strayed: tuple[str, ...]  # files changed outside what the step in progress declares
-    shared_evidence: tuple[str, ...]  # calls and files that back more than one claim
     children: tuple[str, ...]
     questions: tuple[str, ...]  # open, in the inbox
     spent: Cost
@@ -299,15 +284,11 @@ class SessionReport:
 
 
 def make_report(session: SessionChain, spent: Cost) -> SessionReport:
-    """The report as of now."""
     gate, state = session.gate(), session.state
     plan, facts = state.plan, state.session
     claims = {i: record.claim for i, record in state.records.items()}
     given_up = (ClaimStatus.BLOCKED, ClaimStatus.UNATTAINABLE)
     verified = sum(step.id in gate.proved for step in (plan.steps if plan else ()))
-    done = {i: claim for i, claim in claims.items() if claim.status is ClaimStatus.DONE}
-    # Allowed, but worth a look: one text behind several claims.
-    cited = Counter(c.evidence for c in done.values() if c.evidence and c.basis is not None)
     each = (
         Cost(round(spent.tokens / verified), round(spent.usd / verified, 9)) if verified else None
     )
@@ -317,7 +298,7 @@ def make_report(session: SessionChain, spent: Cost) -> SessionReport:
         objective=plan.title if plan is not None else "",
         standing=session_standing(state, gate),
         gate=gate,
-        claimed=tuple(done),
+        claimed=tuple(i for i, claim in claims.items() if claim.status is ClaimStatus.DONE),
         proved=gate.proved,
         waived=gate.waived,
         blocked=tuple(i for i, claim in claims.items() if claim.status in given_up),
@@ -327,7 +308,6 @@ def make_report(session: SessionChain, spent: Cost) -> SessionReport:
         dropped=(*(d for r in facts.rewrites for d in r.dropped), *facts.dropped),
         weakened=tuple(w for r in facts.rewrites for w in r.weakened),
         strayed=tuple(facts.strayed),
-        shared_evidence=tuple(text for text, times in cited.items() if times > 1),
         children=tuple(facts.shares),
         questions=tuple(state.questions),
         spent=spent,

@@ -8,28 +8,28 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from signoff.agents.sessions.chain import Refused
-from signoff.agents.sessions.cited import URL_CHECK, url_command, url_in, url_problem
 from signoff.commands.analysis import is_readable
 from signoff.domain.findings import Severity
-from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind, Plan
+from signoff.domain.plan import Contract, Expectation, ExpectationKind, Plan
 from signoff.domain.session import Declared, Precondition
 from signoff.domain.text import escape, escape_line
-from signoff.planfile.compose import TARGET, compose, is_external
+from signoff.planfile.compose import TARGET, compose
 from signoff.planfile.contracts import EXPECTATION_HINT, read_expectation
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import Anywhere, verify
-from signoff.process.syntax import syntax_problems
-from signoff.verification.counting.sight import runs_only_tests
+from signoff.process.shell import syntax_problems
+from signoff.verification.counting.verbose import runs_only_tests
 
 LONGEST_DESCRIPTION = 2_000
 LONGEST_COMMAND = 4_000
 MOST_PARTS = 200
 MOST_TOUCHES = 50
-CHECK_KINDS = ("file_exists", "file_contains", "command_succeeds", "tests_pass", "url_responds")
+CHECK_KINDS = ("file_exists", "file_contains", "command_succeeds", "tests_pass")
 
 _POST_KEYS = frozenset({"description", "contract", "expect", "check"})
 _STEP_KEYS = _POST_KEYS | {"touches", "preconditions", "splits"}
@@ -40,7 +40,6 @@ _WORTHLESS = frozenset(
         "cannot-fail",
         "cannot-hold",
         "contract-syntax",
-        "exit-code-never-kept",
         "expectation-always-holds",
         "hidden-characters",
         "writes-what-it-checks",
@@ -50,8 +49,7 @@ _WORTHLESS = frozenset(
 _NOT_ASKED_FOR = frozenset({"missing-contract", "tool-missing", "path-outside", "network-needed"})
 
 
-@dataclass(frozen=True)
-class WrittenPlan:
+class WrittenPlan(Struct, frozen=True):
     """A plan as text, as the parser reads it, and what each step says beside its task."""
 
     text: str
@@ -59,23 +57,18 @@ class WrittenPlan:
     declared: Mapping[str, Declared]
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(Struct, frozen=True):
     description: str
     contract: Contract | None
     declared: Declared
 
 
-def write_plan(
-    objective: Any, steps: Any, postconditions: Any, hosts: tuple[str, ...]
-) -> WrittenPlan:
+def write_plan(objective: Any, steps: Any, postconditions: Any) -> WrittenPlan:
     """The plan that was asked for; Refused with what to change when it cannot be one."""
     aim = _description(objective, "objective")
-    parts = [_part(p, f"step {n}", _STEP_KEYS, hosts) for n, p in _listed(steps, "steps")]
-    posts = [
-        _part(p, f"postcondition {n}", _POST_KEYS, hosts)
-        for n, p in _listed(postconditions, "postconditions")
-    ]
+    parts = [_part(p, f"step {n}", _STEP_KEYS) for n, p in _listed(steps, "steps")]
+    listed = _listed(postconditions, "postconditions")
+    posts = [_part(p, f"postcondition {n}", _POST_KEYS) for n, p in listed]
     if not parts:
         raise Refused("a plan without steps is no plan; give at least one step")
     for number, part in enumerate(parts, 1):
@@ -104,7 +97,7 @@ def _listed(parts: Any, name: str) -> Iterator[tuple[int, Any]]:
     return enumerate(parts, 1)
 
 
-def _part(part: Any, name: str, known: frozenset[str], hosts: tuple[str, ...]) -> _Part:
+def _part(part: Any, name: str, known: frozenset[str]) -> _Part:
     if isinstance(part, str):
         part = {"description": part}
     if not isinstance(part, Mapping):
@@ -114,9 +107,7 @@ def _part(part: Any, name: str, known: frozenset[str], hosts: tuple[str, ...]) -
         raise Refused(f"{name} has an unknown `{unknown[0]}`; known: {', '.join(sorted(known))}")
     try:
         return _Part(
-            _description(part.get("description"), "description"),
-            _contract(part, hosts),
-            _declared(part, hosts),
+            _description(part.get("description"), "description"), _contract(part), _declared(part)
         )
     except Refused as error:
         raise Refused(f"{name}: {error}") from None
@@ -131,7 +122,7 @@ def _description(text: Any, name: str) -> str:
     return escape_line(" ".join(text.split()))
 
 
-def _declared(part: Mapping[str, Any], hosts: tuple[str, ...]) -> Declared:
+def _declared(part: Mapping[str, Any]) -> Declared:
     touches = part.get("touches") or []
     if not isinstance(touches, list) or not all(isinstance(t, str) and t.strip() for t in touches):
         raise Refused("`touches` is a list of paths or globs")
@@ -143,7 +134,7 @@ def _declared(part: Mapping[str, Any], hosts: tuple[str, ...]) -> Declared:
         raise Refused("`splits` is the number of a step")
     return Declared(
         tuple(escape_line(t.strip()) for t in touches[:MOST_TOUCHES]),
-        tuple(_precondition(c, hosts) for c in conditions),
+        tuple(map(_precondition, conditions)),
         _step_number(splits) or "",
     )
 
@@ -153,7 +144,7 @@ def _step_number(value: Any) -> str | None:
     return str(int(found[1])) if found is not None else None
 
 
-def _precondition(condition: Any, hosts: tuple[str, ...]) -> Precondition:
+def _precondition(condition: Any) -> Precondition:
     """An earlier step, or a check; prose alone could not be checked before the step begins."""
     if isinstance(condition, int | str) and not isinstance(condition, bool):
         number = _step_number(condition)
@@ -163,8 +154,8 @@ def _precondition(condition: Any, hosts: tuple[str, ...]) -> Precondition:
     if not isinstance(condition, Mapping):
         raise Refused("a precondition is `step:N`, or an object with a check or contract")
     text = _description(condition.get("description", "a check"), "description")
-    contract = _contract(condition, hosts)
-    if contract is None or contract.expectations or is_external(contract):
+    contract = _contract(condition)
+    if contract is None or contract.expectations:
         raise Refused(
             f"precondition `{text[:80]}` cannot be checked; write `step:N`, or give it a check"
             " of kind file_exists, file_contains or command_succeeds"
@@ -179,38 +170,33 @@ def _check_same(plan: Plan, steps: list[_Part], posts: list[_Part]) -> None:
     read = [(f"step {s.id}", s.task, s.contract) for s in plan.steps]
     read += [(f"postcondition {p.number}", p.text, p.contract) for p in plan.postconditions]
     for (name, text, contract), part in zip(read, (*steps, *posts), strict=True):
-        if text != part.description or not _means(contract, part.contract):
+        asked = part.contract
+        same = contract is asked or (
+            contract is not None
+            and asked is not None
+            and (contract.command, contract.effects) == (asked.command, asked.effects)
+            and set(contract.all_expectations()) == set(asked.all_expectations())
+        )
+        if text != part.description or not same:
             raise Refused(f"{name} cannot be written as a plan; reword it")
 
 
-def _means(read: Contract | None, asked: Contract | None) -> bool:
-    if read is None or asked is None:
-        return read is asked
-    same = read.command == asked.command and read.effects is asked.effects
-    return same and set(read.all_expectations()) == set(asked.all_expectations())
-
-
-def _contract(part: Mapping[str, Any], hosts: tuple[str, ...]) -> Contract | None:
+def _contract(part: Mapping[str, Any]) -> Contract | None:
     """The contract that a step, postcondition or precondition asks for, if it asks for one."""
     command, check = part.get("contract"), part.get("check")
     if command is not None and check is not None:
         raise Refused("give a `contract` or a `check`, not both")
     if command is not None:
-        contract = Contract(_command(command, "contract"), _expectations(part.get("expect")))
-        odd = url_in(contract) is None or contract.expectations
-        if contract.command.startswith(URL_CHECK) and odd:
-            # Its words are ours: written otherwise, it would be no command that any shell knows.
-            raise Refused('to ask a URL, use the check {"kind": "url_responds", "url": "…"} alone')
-        return _with_told_counts(contract)
+        expected = _expectations(part.get("expect"))
+        return _with_told_counts(Contract(_command(command, "contract"), expected))
     if check is None:
         return None
     if not isinstance(check, Mapping):
         raise Refused(f'a `check` is an object such as {{"kind": "file_exists", …}}; {_KINDS}')
-    return _checked(check, hosts)
+    return _checked(check)
 
 
-def _checked(check: Mapping[str, Any], hosts: tuple[str, ...]) -> Contract:
-    """The contract of a check that is asked for by its kind."""
+def _checked(check: Mapping[str, Any]) -> Contract:
     match check.get("kind"):
         case "file_exists":
             return Contract(f"test -f {_path(check)}")
@@ -234,12 +220,6 @@ def _checked(check: Mapping[str, Any], hosts: tuple[str, ...]) -> Contract:
                 )
             expected = Expectation(ExpectationKind.TESTS_AT_LEAST, count)
             return _with_told_counts(Contract(_command(check["command"], "command"), (expected,)))
-        case "url_responds":
-            url = check.get("url")
-            problem = url_problem(url, hosts) if isinstance(url, str) else ""
-            if problem or not isinstance(url, str):
-                raise Refused(problem or "`url_responds` needs a `url`")
-            return Contract(url_command(url), network=True, effects=Effects.EXTERNAL)
         case kind:
             raise Refused(f"`{kind}` is no kind of check; {_KINDS}")
 

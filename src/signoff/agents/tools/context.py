@@ -13,14 +13,16 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import escape_line, storable_path
 from signoff.process.environment import STANDARD_PATH
-from signoff.settings.loading import Role
+from signoff.settings.roles import Role
 from signoff.toolbatch.calls import CallResult
 from signoff.verification.enclosure import UNCONFINED, Enclosure
 
@@ -35,8 +37,7 @@ class ToolError(Exception):
     """A tool's honest no: its message is what the model gets."""
 
 
-@dataclass(frozen=True)
-class FileContent:
+class FileContent(Struct, frozen=True):
     """A file as it was read or written; the path is relative to the workspace where it can be."""
 
     path: str
@@ -44,8 +45,7 @@ class FileContent:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(Struct, frozen=True):
     """What a session may read and write.
 
     `readable` are more roots that may be read. Nothing at or below `untouchable` is written: the
@@ -58,7 +58,6 @@ class Files:
     hidden: tuple[Path, ...] = ()
 
     def read(self, named: str) -> FileContent:
-        """A regular file of reasonable size."""
         path = self.to_read(named)
         try:
             with _folder_of(path, named) as folder:
@@ -96,7 +95,6 @@ class Files:
         return FileContent(self.shown(path), data, digest_bytes(data))
 
     def remove(self, named: str) -> str:
-        """Remove a file, not a folder."""
         path = self.to_write(named)
         with _folder_of(path, named) as folder:
             try:
@@ -216,8 +214,7 @@ def _told(named: str, error: OSError) -> ToolError:
     return ToolError(f"`{named}`: {(error.strerror or str(error)).lower()}")
 
 
-@dataclass
-class Trace:
+class Trace(Struct):
     """The files that one call read and wrote, each with its digest; empty for one that is gone.
 
     `content` is the workspace's digest after a call that may rest on any file of it; `touched` is
@@ -232,12 +229,10 @@ class Trace:
     says_no: bool = False  # it answered, and the answer is no: it proves nothing
 
     def result(self, text: str, ok: bool) -> CallResult:
-        """What the call gave, with what it did."""
-        return CallResult(text, ok, **vars(self))
+        return CallResult(text, ok, **asdict(self))
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What became of the workspace: files with their digests, anything else, and the whole."""
 
     files: Mapping[str, str]
@@ -258,25 +253,21 @@ class Watch(Protocol):
         """What differs from then."""
 
 
-@dataclass
-class Notebook:
+class Notebook(Struct):
     """What the model writes down for itself; it outlives a compaction."""
 
     todo: tuple[tuple[str, bool], ...] = ()
     scratchpad: dict[str, str] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
-        """The stored form."""
         return {"todo": [list(item) for item in self.todo], "scratchpad": dict(self.scratchpad)}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """As it was stored."""
         self.todo = tuple((str(text), bool(done)) for text, done in data["todo"])
         self.scratchpad = {str(key): str(text) for key, text in data["scratchpad"].items()}
 
 
-@dataclass(frozen=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """How commands of the model run: the sandbox, the environment, the limits."""
 
     role: Role = field(default_factory=lambda: Role("agent", ""))
@@ -288,8 +279,7 @@ class Shell:
     cancelled: Callable[[], bool] | None = None
 
 
-@dataclass(frozen=True)
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """Given to every tool that asks for it; the trace is of one call."""
 
     files: Files
@@ -301,7 +291,6 @@ class ToolContext:
 
     @property
     def workspace(self) -> Path:
-        """Where the work is."""
         return self.files.workspace
 
     def for_call(self) -> ToolContext:
@@ -326,7 +315,6 @@ class ToolContext:
         return content.path
 
     def remove(self, named: str) -> str:
-        """Remove a file; returns its path as reports name it."""
         path = self.files.remove(named)
         self.trace.writes[path] = ""
         return path

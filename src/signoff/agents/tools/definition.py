@@ -7,14 +7,15 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from msgspec import Struct
 
 from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.domain.text import decode_output
 from signoff.errors import ExtraMissing, SignoffError, UsageError, how_to_install
-from signoff.toolbatch.calls import CallResult
+from signoff.toolbatch.calls import CallResult, no_number
 
 if TYPE_CHECKING:
     from signoff.agents.tools.schema import Arguments
@@ -38,17 +39,16 @@ class Effect(StrEnum):
     NETWORK = "network"
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A function as a model sees it; make one with `@tool`."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     effects: frozenset[Effect]
-    function: Callable[..., Any] = field(repr=False)
+    function: Callable[..., Any]
     # Reads what a model sent; ToolError says what is wrong with it.
-    read: Callable[[Mapping[str, Any] | str], dict[str, Any]] = field(repr=False)
+    read: Callable[[Mapping[str, Any] | str], dict[str, Any]]
     context_name: str | None = None
     reads: tuple[str, ...] = ()  # arguments that name files which it reads by itself
     delegates: bool = False  # the harness's own tool that hands a step on
@@ -67,22 +67,22 @@ class Tool:
             result = self.function(**given)
             text, ok = _as_text(result), True
             seen.trace.says_no = seen.trace.says_no or _says_no(result)
-            self._note_read(given, seen)
+            # Files that its arguments name are what the result rests on, as they are now.
+            for value in (given.get(name) for name in self.reads):
+                for path in (value,) if isinstance(value, str) else value or ():
+                    with suppress(ToolError):  # one that is not there, or may not be read
+                        seen.read(path)
         except ToolError as error:
-            text, ok = _refusal(str(error)), False
+            # Every no begins alike, so that a model knows it from a result.
+            said = str(error)
+            text = said if said.startswith(("error: ", "refused: ")) else f"error: {said}"
+            ok = False
         except SignoffError:
             raise  # the harness itself cannot work; that is nothing a model could mend
         except Exception as error:
             # The model is told instead of the session ended: the tool may be anybody's.
             text, ok = f"error: `{self.name}` failed: {type(error).__name__}: {error}", False
         return seen.trace.result(_capped(text), ok)
-
-    def _note_read(self, given: Mapping[str, Any], context: ToolContext) -> None:
-        """Files that its arguments name are what the result rests on, as they are now."""
-        for value in (given.get(name) for name in self.reads):
-            for path in (value,) if isinstance(value, str) else value or ():
-                with suppress(ToolError):  # one that is not there, or may not be read
-                    context.read(path)
 
 
 def tool(
@@ -125,7 +125,12 @@ def _tool(
         raise UsageError(f"tool `{name}` has no docstring", "say when to use it, for the model")
     hints = get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
-    kinds = {p.name: _kind(p, hints, name) for p in parameters}
+    for p in parameters:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise UsageError(f"tool `{name}` takes `*{p.name}`", "name every argument")
+        if p.name not in hints:
+            raise UsageError(f"tool `{name}`: `{p.name}` has no type", "annotate it")
+    kinds = {p.name: hints[p.name] for p in parameters}
     contexts = [n for n, kind in kinds.items() if kind is ToolContext]
     kinds = {n: kind for n, kind in kinds.items() if n not in contexts}
     required = frozenset(p.name for p in parameters if p.name in kinds and p.default is p.empty)
@@ -154,14 +159,6 @@ def _arguments(kinds: Mapping[str, Any], required: frozenset[str]) -> Arguments:
     return Arguments(kinds, required)
 
 
-def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], tool_name: str) -> Any:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise UsageError(f"tool `{tool_name}` takes `*{parameter.name}`", "name every argument")
-    if parameter.name not in hints:
-        raise UsageError(f"tool `{tool_name}`: `{parameter.name}` has no type", "annotate it")
-    return hints[parameter.name]
-
-
 def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """The description, and what it says of each argument."""
     kept: list[str] = []
@@ -181,10 +178,9 @@ def _read_docstring(text: str, kinds: Mapping[str, Any]) -> tuple[str, dict[str,
 
 
 def as_object(sent: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Read the JSON object that a model sent."""
     try:
         text = sent if isinstance(sent, str) else json.dumps(sent)
-        read = json.loads(text or "{}", parse_float=_number, parse_constant=_no_number)
+        read = json.loads(text or "{}", parse_float=_number, parse_constant=no_number)
     except (TypeError, ValueError, RecursionError) as error:
         raise ToolError(f"the arguments are not valid JSON ({error}); send one object") from None
     if not isinstance(read, dict):
@@ -196,15 +192,6 @@ def _number(written: str) -> float:
     """Some models write every number with a point."""
     number = float(written)
     return int(number) if number.is_integer() else number
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _refusal(text: str) -> str:
-    """Every no begins alike, so that a model knows it from a result."""
-    return text if text.startswith(("error: ", "refused: ")) else f"error: {text}"
 
 
 def _says_no(result: Any) -> bool:

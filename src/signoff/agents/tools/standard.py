@@ -1,4 +1,4 @@
-"""The tools that every model gets unless its user names others; those that write are next door."""
+"""The tools that every model gets unless its user names others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from pathlib import Path
 
 from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.agents.tools.definition import tool
-from signoff.agents.tools.writing import edit, patch, write
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import matches
-from signoff.domain.observation import Ending, Observation
 from signoff.domain.text import decode_output, storable_path
+from signoff.domain.verdict import Ending, Observation
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
@@ -70,6 +69,45 @@ def read(context: ToolContext, path: str, first_line: int = 1, last_line: int | 
     return head + "\n".join(shown) + more
 
 
+@tool(effects={"write"})
+def write(context: ToolContext, path: str, content: str) -> str:
+    """Write a whole file; folders that are missing are made. To change a part, use edit.
+
+    path: relative to the workspace.
+    content: all of the file's new text.
+    """
+    shown = context.write(path, content.encode())
+    return f"wrote {shown} ({len(content)} characters)"
+
+
+@tool(effects={"read", "write"})
+def edit(context: ToolContext, path: str, old: str, new: str, every: bool = False) -> str:
+    """Replace a passage of a file. It must occur exactly once, so quote enough around it.
+
+    path: relative to the workspace.
+    old: the passage as it stands in the file.
+    new: what stands there afterwards.
+    every: replace all occurrences instead of exactly one.
+    """
+    try:
+        text = context.read(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ToolError(f"`{path}` is no UTF-8 text; change it with bash") from None
+    if "\r\n" in text and old not in text:
+        old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
+    if not old:
+        raise ToolError("`old` is empty; use write for a new file")
+    if old == new:
+        raise ToolError("`old` and `new` are the same: nothing would change")
+    count = text.count(old)
+    if count == 0:
+        raise ToolError(f"`old` does not occur in `{path}`; read it again, spaces count")
+    if count > 1 and not every:
+        raise ToolError(f"`old` occurs {count} times in `{path}`; quote more, or set `every`")
+    shown = context.write(path, text.replace(old, new).encode())
+    return f"edited {shown} ({count} {'place' if count == 1 else 'places'})"
+
+
 @tool(effects={"read"})
 def glob(context: ToolContext, pattern: str, path: str = ".") -> str:
     """List files by name pattern; `*` stays in one folder, `**` crosses folders.
@@ -119,7 +157,12 @@ def grep(
     seen = run_program(context, ("grep", *options, "-e", pattern, "--", place), GREP_S)
     if seen.ending is not Ending.EXITED:
         raise ToolError(f"the search did not end well: {seen.describe()}; narrow it")
-    _note_searched(context, top)
+    # It rests on the file that it searched, or on all that there is.
+    try:
+        context.read(str(top))
+    except ToolError:  # a folder, or too large to be read and not to be searched
+        if inside:
+            context.rest_on_all()
     lines = [line.removeprefix("./") for line in decode_output(seen.stdout.kept).split("\n")]
     if seen.exit_code == _NO_MATCH and not any(lines):
         context.trace.says_no = True
@@ -129,16 +172,6 @@ def grep(
     shown = [_shortened(line) for line in lines[:MOST_MATCHES] if line]
     more = "" if len(lines) <= MOST_MATCHES + 1 else f"\n[more than {MOST_MATCHES}: narrow it]"
     return "\n".join(shown) + more
-
-
-def _note_searched(context: ToolContext, top: Path) -> None:
-    """A search rests on the file that it searched, or on all that there is."""
-    if top.is_file():
-        with suppress(ToolError):  # too large to be read, not to be searched
-            context.read(str(top))
-            return
-    if top.is_relative_to(context.workspace):
-        context.rest_on_all()
 
 
 def _fitting(lines: list[str], first: int, last: int) -> tuple[list[str], int]:
@@ -234,10 +267,7 @@ def run_program(context: ToolContext, argv: tuple[str, ...], timeout_s: float) -
             cwd=context.workspace,
             env=environment,
             limits=Limits(
-                wall_s=timeout_s,
-                keep_head=KEPT_HEAD,
-                keep_tail=KEPT_TAIL,
-                max_output=MOST_OUTPUT,
+                wall_s=timeout_s, keep_head=KEPT_HEAD, keep_tail=KEPT_TAIL, max_output=MOST_OUTPUT
             ),
             marked_by=WORKSPACE_VARIABLE if shell.mark else None,
             confinement=shell.enclosure.for_agent(
@@ -270,8 +300,6 @@ def _look(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TodoItem:
-    """One line of the list."""
-
     text: str
     done: bool = False
     dropped: str = ""
@@ -332,4 +360,4 @@ def ask_user(context: ToolContext, question: str) -> str:
     return answer or "(the person gave an empty answer)"
 
 
-STANDARD_TOOLS = [read, write, edit, patch, glob, grep, bash, todo, scratchpad, ask_user]
+STANDARD_TOOLS = [read, write, edit, glob, grep, bash, todo, scratchpad, ask_user]

@@ -1,120 +1,276 @@
-"""Rules about what is written in a contract: its characters, expectations and options.
-
-What a reader cannot see must not be run.
-"""
+"""Rules about one contract: whether it can run, whether it can fail, what it leaves behind."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
-from signoff.commands.programs import is_networked
+import tree_sitter
+
+from signoff.commands.launchers import invocation_of, is_plain, started_by
+from signoff.commands.programs import BUILTINS, is_known, is_networked
+from signoff.commands.programs import is_plain as is_small_tool
+from signoff.commands.reading import syntax_of
+from signoff.commands.statuses import FAILS
+from signoff.commands.uses import CommandCall, FileUse, scripts_run
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.plan import Contract, Effects, ExpectationKind, RedFirst, Step
+from signoff.domain.globs import matches_any
+from signoff.domain.plan import Contract, Effects, Expectation, ExpectationKind
+from signoff.planfile.contracts import always_holds
 from signoff.planfile.findinglog import did_you_mean
-from signoff.planfile.invisible import called, hidden_places
-from signoff.planfile.verify.item_quotes import QuotedItem, quoted_items
 from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
-_MOST_SHOWN = 5
-_LOOKALIKES = {
-    "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'",
-    "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-", "＝": "=", "；": ";", "｜": "|", "＆": "&",
-}  # fmt: skip
-_NEVER_KEPT = (126, 127)
-_CONTAINS = (ExpectationKind.STDOUT_CONTAINS, ExpectationKind.STDERR_CONTAINS)
+_ITEM, _STAND_IN = b"{item}", b"uitemu"
+_PLAIN = re.compile(r"[\w./:=@%+,-]*")
+# A quote of either kind becomes several when it is quoted, and one of them ends these.
+_IN_DOUBLE = re.compile(r"""[^"'$`\\\x00-\x1f]*""")
+_LIKE_DOUBLE = frozenset(("string", "heredoc_body"))
+_INSIDE = frozenset(("command_substitution", "process_substitution", "arithmetic_expansion"))
 
 
-def hidden_characters(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
-    """A control, bidi, zero-width or blank character in text that the harness runs."""
-    text = subject.command
-    if text.isascii() and not _CONTROL.search(text):
-        return
-    for offset in hidden_places(text)[:_MOST_SHOWN]:
-        line, column = _place(view, subject, offset)
+def takes_any_item(text: str) -> bool:
+    """Whether every `{item}` of a script stands outside of quotes."""
+    return _fitting(text) is None
+
+
+def unfit_items(text: str, items: Iterable[str]) -> tuple[str, ...]:
+    """Items that would not stay one word of the script: the shell would read what they say.
+
+    Somebody who writes the list must not be able to write the contract with it, so inside quotes
+    only an item without special characters will do.
+    """
+    fits = _fitting(text)
+    return tuple(item for item in items if fits is not None and not fits.fullmatch(item))
+
+
+@lru_cache(maxsize=1024)
+def _fitting(text: str) -> re.Pattern[str] | None:
+    """What an item may look like; None when anything will do."""
+    # Braces mean something to the grammar; letters of the same length do not.
+    source = text.encode("utf-8", "surrogatepass").replace(_ITEM, _STAND_IN)
+    root = syntax_of(source)
+    kinds = {_place_of(root, found.start()) for found in re.finditer(_STAND_IN, source)}
+    if kinds <= {"word"} and not root.has_error:
+        return None
+    return _IN_DOUBLE if kinds <= {"word", *_LIKE_DOUBLE} and not root.has_error else _PLAIN
+
+
+def _place_of(root: tree_sitter.Node, start: int) -> str:
+    """`word`, or the kind of quotes that the text at this place stands in."""
+    node = root.named_descendant_for_byte_range(start, start + len(_STAND_IN))
+    place = node.type if node is not None else ""
+    while node is not None and node.type not in _INSIDE:
+        if node.type in _LIKE_DOUBLE:
+            return node.type
+        node = node.parent
+    return place
+
+
+_SHOWN_STEPS = 5
+_ENVIRONMENTS = (".venv", "venv", "env", ".env")
+_SHOWN_CHARS = 60
+_WRITTEN_BY_HAND = (".sh", ".bash", ".py", ".rb", ".pl", ".php")
+
+
+def contract_syntax(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
+    """bash would refuse the text."""
+    problem = subject.problem
+    if problem is not None:
         yield subject.error(
-            "hidden-characters",
-            line,
-            f"the {subject.kind} holds {called(text[offset])} in column {column}",
-            "delete the character and type the text again",
+            "contract-syntax",
+            problem.line or 0,
+            f"the {subject.kind} is not valid bash: {problem.message}",
+            "correct the command; `bash -n` shows what bash makes of it",
         )
 
 
-class _Text(NamedTuple):
-    """A text that decides something without being run."""
+def cannot_tell(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
+    """Something in the contract is only known when it runs."""
+    for unseen in subject.facts.unseen:
+        yield subject.note(
+            "cannot-tell",
+            unseen.line,
+            f"cannot tell: {unseen.what}",
+            "read this part yourself before you approve the plan",
+        )
 
-    field: str
-    text: str
-    owner: str | None
-    line: int
-    # Where to look for the line when it is not known.
-    step: Step | None = None
+
+def tools_exist(view: VerifyView) -> Iterator[Finding]:
+    """A command or module that contracts would not find; an earlier step may install it."""
+    users: dict[str, list[tuple[int, str]]] = {}
+    for subject in view.subjects:
+        for call in subject.facts.calls:
+            known = call.name in BUILTINS or call.name in subject.facts.functions
+            names = [call.name] if not known else []
+            names += _behind_uv(view, call) if call.name == "uv" else ()
+            names = [n for n in names if n and not view.surroundings.tool_exists(n)]
+            for name in (*names, *_modules_missing(view, call)):
+                if "/" not in name or name.startswith("/"):
+                    users.setdefault(name, []).append((subject.line + call.line, subject.owner))
+    for name, uses in users.items():
+        line, owner = uses[0]
+        owners = list(dict.fromkeys(owner for _, owner in uses))
+        shown = ", ".join(owners[:_SHOWN_STEPS])
+        more = f" and {len(owners) - _SHOWN_STEPS} more" if len(owners) > _SHOWN_STEPS else ""
+        yield view.warning(
+            "tool-missing",
+            line,
+            f"`{name}` is not installed here; used by {shown}{more}",
+            _way_to(name, view) or f"install `{name}`, or make sure that an earlier step does",
+            owner,
+        )
 
 
-def hidden_in_fields(view: VerifyView) -> Iterator[Finding]:
-    """The same in what output is compared with, and in the names of files."""
-    for found in _deciding_texts(view):
-        text = found.text
-        places = [] if text.isascii() and text.isprintable() else hidden_places(text)
-        if places:
-            yield view.error(
-                "hidden-characters",
-                view.line_of(found.step, text) if found.step else found.line,
-                f"{found.field} holds {called(text[places[0]])}",
-                "delete the character and type the text again",
-                found.owner,
+def _modules_missing(view: VerifyView, call: CommandCall) -> Iterator[str]:
+    """Tools that `python -m` runs, and that no interpreter of the contract's has."""
+    for started in started_by(call.name, call.args):
+        is_tool = started.behind == "python" and is_known(started.tool) and "/" not in call.name
+        if is_tool and not view.surroundings.module_exists(started.tool):
+            yield started.tool
+
+
+def _way_to(name: str, view: VerifyView) -> str:
+    """Where the workspace has it: in an environment that is not activated, or on the own PATH."""
+    if path := view.surroundings.left_out(name):
+        return f"contracts do not search folders of the workspace: write `{path}`"
+    for folder in _ENVIRONMENTS:
+        if view.exists(f"{folder}/bin/{name}"):
+            instead = f"write `{folder}/bin/{name}`"
+            return f"activate `{folder}` before you approve the plan, or {instead}"
+    return f"write `npx {name}`" if view.exists(f"node_modules/.bin/{name}") else ""
+
+
+def _behind_uv(view: VerifyView, call: CommandCall) -> Iterator[str]:
+    """What `uv run` looks for: in the project's environment, then on the search path.
+
+    Tools that environments have as a rule are taken to be there: uv makes one when it runs.
+    """
+    if any(arg.startswith("--with") for arg in call.args):
+        return
+    for started in started_by(call.name, call.args):
+        plain = started.behind == "uv" and not started.path and is_plain(started.tool)
+        if plain and not is_known(started.tool) and not view.exists(f".venv/bin/{started.tool}"):
+            yield started.tool
+
+
+def scripts_exist(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
+    """A script that a contract runs must be there, or be made by an earlier step."""
+    for script in subject.facts.scripts:
+        path = script.path
+        if view.exists(path) or ITEM in path or subject.may_write(path):
+            continue
+        makers = view.makers_of(path, besides=subject.place)
+        after_all = subject.kind is SubjectKind.POSTCONDITION
+        if any(after_all or view.order.comes_before(p.place, subject.place) for p in makers):
+            continue
+        if _may_be_built_before(subject, script):
+            continue
+        late = next((view.plan.steps[p.place].id for p in makers if p.declared), "")
+        who = f"only step {late} makes it" if late else "no earlier step makes it"
+        message = f"`{path}` does not exist and {who}"
+        if subject.kind is SubjectKind.CONTRACT and not late:
+            message += f"; this step can be kept only with `**may_change:** {path}`"
+        yield subject.finding(
+            Severity.ERROR if late else Severity.WARNING,
+            "script-missing",
+            script.line,
+            message,
+            "write the script before the plan runs, let an earlier step produce it, or say "
+            f"`**may_change:** {path}` if this step writes its own check",
+        )
+
+
+def _may_be_built_before(subject: ShellSubject, script: FileUse) -> bool:
+    """Whether an earlier command of the same contract may make the program that it then runs."""
+    writes = (w for w in subject.facts.writes if w.order < script.order and w.how != "chmod")
+    if any(w.path and _covers(w.path, script.path) for w in writes):
+        return True
+    name = script.path.rpartition("/")[2]
+    if name.endswith(_WRITTEN_BY_HAND):
+        return False
+    for call in subject.facts.calls:
+        tool = invocation_of(call.name, call.args).tool
+        if name in (w.rpartition("/")[2] for w in (call.name, *scripts_run(tool, call.args))):
+            return False
+        if not is_small_tool(call.name):
+            return True
+    return False
+
+
+def cannot_fail(_view: VerifyView, subject: ShellSubject, contract: Contract) -> Iterator[Finding]:
+    """The contract holds, or breaks, whatever the workspace contains."""
+    codes = (e.value for e in contract.expectations if e.kind is ExpectationKind.EXIT_CODE)
+    wanted, facts = next(codes, 0), subject.facts
+    severity = Severity.ERROR if facts.certain else Severity.WARNING
+    last = subject.command.split("\n")[facts.last_line].strip()[:_SHOWN_CHARS]
+    reason = f"`{last}` always ends the same way" if last else "there is no command in it"
+    if subject.problem is not None:
+        return
+    said = (e for e in contract.expectations if e.kind is not ExpectationKind.EXIT_CODE)
+    only_status = all(_printed_anyway(e, subject) for e in said)
+    if facts.statuses == {wanted} and only_status:
+        yield subject.finding(
+            severity,
+            "cannot-fail",
+            facts.last_line,
+            f"the {subject.kind} can never fail: {reason}",
+            "let the last command be the check itself, without anything that hides its status",
+        )
+    elif wanted not in facts.statuses and (wanted == 0 or FAILS not in facts.statuses):
+        yield subject.finding(
+            severity,
+            "cannot-hold",
+            facts.last_line,
+            f"the {subject.kind} can never end with exit code {wanted}: {reason}",
+            "correct the command or the expected exit code",
+        )
+    elif facts.lost_lines and only_status and len(facts.statuses) > 1:
+        yield subject.warning(
+            "only-last-counts",
+            facts.lost_lines[0],
+            "a failure here goes unnoticed: what follows it decides",
+            "join commands with `&&`, or begin with `set -e`; in a loop: `do … || exit 1; done`",
+        )
+
+
+def _printed_anyway(expectation: Expectation, subject: ShellSubject) -> bool:
+    """Whether the contract types the expected words itself."""
+    value = expectation.value
+    if always_holds(expectation):
+        return True
+    if expectation.kind is ExpectationKind.STDOUT_CONTAINS:
+        return any(str(value) in text for text in subject.facts.prints)
+    only_prints = len(subject.facts.calls) == len(subject.facts.prints) > 0
+    return only_prints and expectation.kind is ExpectationKind.STDOUT_EQUALS
+
+
+def writes(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
+    """The contract makes what it then looks at, or changes what its plan does not allow."""
+    allowed = subject.contract.writes if subject.contract else ()
+    for write in subject.facts.writes:
+        later = (r.path for r in subject.facts.reads if r.order > write.order)
+        seen = [path for path in later if write.made_up and _covers(write.path, path)]
+        known = any(matches_any(allowed, p) for p in (write.path, f"{write.path}/file", *seen))
+        if seen:
+            yield subject.finding(
+                Severity.WARNING if known else Severity.ERROR,
+                "writes-what-it-checks",
+                write.line,
+                f"the {subject.kind} writes `{write.path}` (`{write.how}`) and then checks it",
+                "let the step make the file; the contract only looks",
+            )
+        elif not (known or write.path.startswith(("/", "~"))):
+            yield subject.warning(
+                "contract-writes",
+                write.line,
+                f"the {subject.kind} changes `{write.path}` (`{write.how}`) and ends as unknown",
+                "only look, or declare the files with `**writes:**`",
             )
 
 
-def _deciding_texts(view: VerifyView) -> Iterator[_Text]:
-    for subject in view.subjects:
-        contract = subject.contract
-        if contract is None:
-            continue
-        for expectation in contract.expectations:
-            if not isinstance(expectation.value, str):
-                continue
-            # The line, not the value: what is written as an escape is seen.
-            written = view.text_at(expectation.line) or expectation.value
-            line = expectation.line or subject.line
-            yield _Text(f"the {subject.kind}'s expectation", written, subject.owner, line)
-        for name, patterns in (("writes", contract.writes), ("may_change", contract.may_change)):
-            for pattern in patterns:
-                yield _Text(f"`{name}`", pattern, subject.owner, subject.line, subject.step)
-    for step in view.plan.steps:
-        for name, patterns in (("produces", step.produces), ("protects", step.protects)):
-            for pattern in patterns:
-                yield _Text(f"`{name}`", pattern, step.id, step.line, step)
-        for subscription in step.subscriptions:
-            line = subscription.line or step.line
-            yield _Text("the subscription", subscription.target, step.id, line)
-    for pattern in view.plan.touches:
-        yield _Text("`touches`", pattern, None, 1)
-
-
-def _place(view: VerifyView, subject: ShellSubject, offset: int) -> tuple[int, int]:
-    """Line of the text and column of a character; removed indentation is counted."""
-    before = subject.command[:offset]
-    line, start = before.count("\n"), before.rfind("\n") + 1
-    rest = subject.command[start:].split("\n", 1)[0].rstrip("\r")
-    indent = max(view.text_at(subject.line + line).find(rest), 0) if rest else 0
-    return line, offset - start + indent + 1
-
-
-def typographic_characters(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
-    """Quotes and dashes from a word processor, which bash takes for letters."""
-    text = subject.command
-    found = next((c for c in text if c in _LOOKALIKES), None) if not text.isascii() else None
-    if found is not None:
-        line, column = _place(view, subject, text.index(found))
-        yield subject.warning(
-            "typographic-characters",
-            line,
-            f"the {subject.kind} has `{found}` in column {column}, which bash reads as a letter",
-            f"type `{_LOOKALIKES[found]}` if you mean the shell's own character",
-        )
+def _covers(written: str, read: str) -> bool:
+    return read.rstrip("/") == written.rstrip("/") or read.startswith(written.rstrip("/") + "/")
 
 
 def item_use(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
@@ -122,17 +278,21 @@ def item_use(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     if subject.kind is SubjectKind.LIST:
         return
     listed = subject.step is not None and subject.step.for_each is not None
-    uses = ITEM in subject.command
-    if listed and not uses:
+    if listed and ITEM not in subject.command:
         yield subject.warning(
             "item-unused",
             0,
             "the contract has no `{item}`: every item of the list gets the same check",
             "name `{item}` in the contract, unquoted",
         )
-    elif listed and (quoted := quoted_items(subject.command)):
-        yield _quoted(subject, min(quoted, key=lambda item: not item.decides))
-    elif uses and not listed:
+    elif listed and not takes_any_item(subject.command):
+        yield subject.warning(
+            "item-quoted",
+            subject.command[: subject.command.index(ITEM)].count("\n"),
+            "`{item}` arrives quoted, and stands inside quotes: only plain names work there",
+            'write it outside of the quotes: `"a "{item}` for `"a {item}"`',
+        )
+    elif ITEM in subject.command and not listed:
         yield subject.warning(
             "item-without-list",
             0,
@@ -141,96 +301,19 @@ def item_use(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
         )
 
 
-def _quoted(subject: ShellSubject, item: QuotedItem) -> Finding:
-    """An error where no item is kept that way, or only one without any special character."""
-    effect = f"the {'program' if item.in_program else 'shell'} then reads what the item says"
-    if item.decides and item.quote == '"':
-        effect = "its own quotes become part of the word"
-    hint = 'write it outside of the quotes: `"a "{item}` for `"a {item}"`'
-    if item.in_program:
-        hint = "pass it as an argument: `bash -c '… \"$1\"' - {item}`"
-    return subject.finding(
-        Severity.ERROR if item.decides else Severity.WARNING,
-        "item-quoted",
-        item.line,
-        f"`{{item}}` arrives quoted, and stands inside quotes: {effect}",
-        hint,
-    )
-
-
-def expectations_can_fail(
+def network_allowed(
     _view: VerifyView, subject: ShellSubject, contract: Contract
 ) -> Iterator[Finding]:
-    """An expectation that says nothing, or that can never be judged."""
-    for expectation in contract.expectations:
-        kind, value = expectation.kind, expectation.value
-        line = max(expectation.line - subject.line, 0)
-        none = kind is ExpectationKind.TESTS_AT_LEAST and value == 0
-        if none or (kind in _CONTAINS and value == ""):
-            yield subject.warning(
-                "expectation-always-holds",
-                line,
-                f"`{expectation}` always holds",
-                "say what must be there, or delete the line",
-            )
-        if kind is ExpectationKind.EXIT_CODE and value in _NEVER_KEPT:
-            yield subject.warning(
-                "exit-code-never-kept",
-                line,
-                f"exit code {value} means that a command could not run, which is judged as unknown",
-                "test for the command instead: `! command -v NAME`",
-            )
-
-
-def timeouts(view: VerifyView) -> Iterator[Finding]:
-    """Deadlines that leave no time, or more time for the check than for the work."""
-    for step in view.plan.steps:
-        contract_s = step.contract.timeout_s if step.contract else None
-        if step.timeout_s <= 0 or (contract_s is not None and contract_s <= 0):
-            yield view.error(
-                "timeout-empty",
-                view.line_of(step, "timeout"),
-                "the timeout leaves no time at all",
-                "name a positive time, such as `10 minutes`",
-                step.id,
-            )
-        elif contract_s is not None and contract_s > step.timeout_s:
-            yield view.warning(
-                "timeout-order",
-                view.line_of(step, "timeout"),
-                f"the contract may take {contract_s:g} s, the whole step only {step.timeout_s:g} s",
-                "lengthen `**timeout:**` or shorten `**contract_timeout:**`",
-                step.id,
-            )
-
-
-def external_effects(
-    _view: VerifyView, subject: ShellSubject, contract: Contract
-) -> Iterator[Finding]:
-    """Contracts that reach outside: forbidden by their own options, or not marked as such."""
-    external = contract.effects is Effects.EXTERNAL
-    if external and contract.red_first is RedFirst.REQUIRED:
-        yield subject.warning(
-            "red-first-external",
-            0,
-            "`effects: external` is judged once, but `red_first: required` judges it twice",
-            "drop one of the two options",
-        )
+    """A tool that needs the network, which a sandbox withholds unless asked."""
     call = next((c for c in subject.facts.calls if is_networked(c.name, c.args)), None)
     if call is not None and contract.network is not True:
         said = "says `network: no`" if contract.network is False else "does not ask for it"
+        once = "" if contract.effects is Effects.EXTERNAL else ", with `**effects:** external`"
         yield subject.warning(
             "network-needed",
             call.line,
             f"`{call.name}` needs the network, but the contract {said}",
-            "add `**network:** yes`, or check without it: a sandbox has none otherwise",
-        )
-    if call is not None and not external:
-        yield subject.note(
-            "looks-external",
-            call.line,
-            f"`{call.name}` asks the world outside; its answer changes by itself",
-            "add `**effects:** external` if it should be judged only once",
+            f"add `**network:** yes`{once} if it should be judged only once",
         )
 
 

@@ -1,44 +1,38 @@
-"""Rules about the plan as a whole: order, files between steps, budget, roles."""
+"""Rules about the plan as a whole: order, roles, budget, files between steps, files that decide."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from signoff.domain.findings import Finding
-from signoff.domain.globs import intersect, matches, matches_any
+from signoff.commands.launchers import started_by
+from signoff.commands.makefile import MAKEFILES
+from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
+from signoff.domain.findings import Finding, Severity
+from signoff.domain.globs import has_wildcard, matches, matches_any
+from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import (
-    DEFAULT_STEP_TIMEOUT_S,
-    Cost,
-    Plan,
-    Postcondition,
+    Contract,
     Step,
     Subscription,
     SubscriptionKind,
 )
 from signoff.planfile.findinglog import did_you_mean
-from signoff.planfile.verify.view import ITEM, VerifyView
+from signoff.planfile.subjects import (
+    demanded_files,
+    files_named,
+    is_plain,
+    measures,
+    names_folder_of,
+    names_for_change,
+    speaks_of,
+)
+from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
 
 HUMAN = "human"
-_MIN_TOKENS_PER_STEP = 1000
-_MIN_USD_PER_STEP = 0.001
-_MIN_SECONDS_PER_STEP = 1.0
 
 
 def needs_make_sense(view: VerifyView) -> Iterator[Finding]:
     """No step waits for itself, directly or around a circle."""
-    seen: set[str] = set()
-    for step in view.plan.steps:
-        # A second step of the same number is a finding of the parser, and means the first one here.
-        if step.id in step.needs and step.id not in seen:
-            yield view.error(
-                "needs-itself",
-                view.line_of(step, "needs"),
-                f"step {step.id} needs itself",
-                "name the steps that must be done before",
-                step.id,
-            )
-        seen.add(step.id)
     cycle = view.order.cycle
     if cycle:
         step = view.plan.step(cycle[0])
@@ -60,8 +54,8 @@ def postconditions_decidable(view: VerifyView) -> Iterator[Finding]:
             yield view.error(
                 "postcondition-undecidable",
                 post.line,
-                f"postcondition {post.number} has no contract, and `forbid_waivers` lets nobody"
-                " decide it by word",
+                f"postcondition {post.number} has no contract, and `forbid_waivers` does not let"
+                " a person decide it",
                 "indent a fenced command below it, or remove it",
             )
 
@@ -70,14 +64,14 @@ def subscriptions_exist(view: VerifyView) -> Iterator[Finding]:
     """What a step reads must be there, or be made by a step before it."""
     for place, step in enumerate(view.plan.steps):
         for subscription in step.subscriptions:
-            if ITEM in subscription.target or leaves_workspace(subscription.target):
+            if ITEM in subscription.target:
                 continue
             if subscription.kind is SubscriptionKind.FILE:
                 if not view.exists(subscription.target):
                     yield from _missing_file(view, place, step, subscription)
             elif not view.surroundings.topic_exists(subscription.target):
                 yield view.warning(
-                    "topic-missing",
+                    "subscription-missing",
                     subscription.line or step.line,
                     f"there is no topic `{subscription.target}`",
                     "create it, or remove the subscription; the prompt will say that it is missing",
@@ -92,176 +86,62 @@ def _missing_file(
     makers = [p for p in view.producers_of(path) if p.place != place]
     if any(view.order.comes_before(p.place, place) for p in makers):
         return
-    line = subscription.line or step.line
     # A folder or pattern that a later contract happens to name is no proof of who makes the file.
     sure = [p for p in makers if p.declared or p.pattern.rstrip("/") == path]
-    if sure and not view.order.cycle:
-        maker = view.plan.steps[sure[0].place].id
-        yield view.error(
-            "subscription-order",
-            line,
-            f"step {step.id} reads `{path}` without waiting for step {maker}, which makes it",
-            f"put step {maker} first, or add it to `**needs:**`",
-            step.id,
-        )
-        return
-    yield view.warning(
+    late = view.plan.steps[sure[0].place].id if sure and not view.order.cycle else ""
+    who = f"only step {late}, which it does not wait for, makes it" if late else "no step makes it"
+    yield view.finding(
+        Severity.ERROR if late else Severity.WARNING,
         "subscription-missing",
-        line,
-        f"`{path}` does not exist and no earlier step makes it",
-        "correct the path, or name it in an earlier step's `**produces:**`",
+        subscription.line or step.line,
+        f"`{path}` does not exist, and {who}",
+        f"put step {late} first, or add it to `**needs:**`"
+        if late
+        else "correct the path, or name it in an earlier step's `**produces:**`",
         step.id,
     )
 
 
 def roles_exist(view: VerifyView) -> Iterator[Finding]:
-    """Somebody must be there to do each step."""
+    """Somebody is there to do each step and can be started; told once per role."""
     known = view.surroundings.role_names | {HUMAN}
+    seen = {"", HUMAN}
     for step in view.plan.steps:
-        if step.target and step.target not in known:
+        if step.target in seen:
+            continue
+        line = view.line_of(step, "target")
+        if step.target not in known:
             advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
             yield view.error(
                 "unknown-role",
-                view.line_of(step, "target"),
+                line,
                 f"step {step.id} goes to `{step.target}`, and no such role is configured",
                 did_you_mean(step.target, known, advice, listed=True),
                 step.id,
             )
-
-
-def roles_can_work(view: VerifyView) -> Iterator[Finding]:
-    """Who is to do a step can be started, and gets what it asks for; told once per role."""
-    seen: set[str] = set()
-    for step in view.plan.steps:
-        if step.target in seen or step.target not in view.surroundings.role_names - {HUMAN}:
             continue
         seen.add(step.target)
         for trouble in view.surroundings.role_troubles(step.target):
             yield view.finding(
-                trouble.severity,
-                trouble.code,
-                view.line_of(step, "target"),
-                trouble.message,
-                trouble.hint,
-                step.id,
+                trouble.severity, trouble.code, line, trouble.message, trouble.hint, step.id
             )
 
 
-def budget_is_possible(view: VerifyView) -> Iterator[Finding]:
-    """A budget below what the plan itself says it needs."""
-    budget, steps = view.plan.budget, view.plan.steps
-    limits = (budget.tokens, budget.usd, budget.wall_s)
-    if any(limit is not None and limit <= 0 for limit in limits):
-        yield view.error(
-            "budget-empty",
-            budget.line,
-            "the budget allows nothing at all",
-            "name positive amounts, or leave the limit out",
-        )
-        return
-    cost = sum((s.estimate for s in steps if s.estimate), Cost())
-    pairs = ((cost.tokens, budget.tokens), (cost.usd, budget.usd))
-    if any(limit is not None and needed > limit for needed, limit in pairs):
-        yield view.warning(
-            "budget-below-estimates",
-            budget.line,
-            f"the steps are estimated at {cost.tokens} tokens and ${cost.usd:g}, more than the"
-            " budget",
-            "raise the budget, or expect to be asked when it is used up",
-        )
-    contracts = [s.contract.timeout_s for s in view.subjects if s.contract]
-    stated = [s.timeout_s for s in steps if s.timeout_s != DEFAULT_STEP_TIMEOUT_S]
-    longest_s = max((*contracts, *stated), default=0.0)
-    if budget.wall_s is not None and longest_s > budget.wall_s:
-        yield view.warning(
-            "budget-below-timeout",
-            budget.line,
-            f"one step may take {longest_s:g} s, the whole plan only {budget.wall_s:g} s",
-            "lengthen the budget, or shorten the timeout",
-        )
-    yield from _thin_budget(view)
-
-
-def _thin_budget(view: VerifyView) -> Iterator[Finding]:
-    budget, count = view.plan.budget, len(view.plan.steps)
-    for amount, least, unit in (
-        (budget.tokens, _MIN_TOKENS_PER_STEP, "tokens"),
-        (budget.usd, _MIN_USD_PER_STEP, "USD"),
-        (budget.wall_s, _MIN_SECONDS_PER_STEP, "seconds"),
-    ):
-        if amount is not None and count and amount / count < least:
-            yield view.warning(
-                "budget-thin",
-                budget.line,
-                f"{amount:g} {unit} for {count} steps is {amount / count:g} a step",
-                "raise the budget, or expect to be asked when it is used up",
-            )
-
-
-def paths_stay_inside(view: VerifyView) -> Iterator[Finding]:
-    """Globs and subscriptions name files of the workspace and nothing else."""
-    for field, pattern, owner in _patterns(view.plan):
-        if leaves_workspace(pattern):
-            line = owner.line if owner is not None else 1
-            if isinstance(owner, Step):
-                line = view.line_of(owner, pattern)
-            yield view.error(
-                "path-outside",
-                line,
-                f"`{pattern}` in `{field}` leaves the workspace",
-                "name a path relative to the workspace, without `..`",
-                owner.id if owner is not None else None,
-            )
-
-
-def _patterns(plan: Plan) -> Iterator[tuple[str, str, Step | Postcondition | None]]:
-    """Every path that the plan names in a field, with the field and whose it is."""
-    for step in plan.steps:
-        files = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-        for field in ("produces", "protects", "touches"):
-            yield from ((field, pattern, step) for pattern in getattr(step, field))
-        yield from (("subscriptions", path, step) for path in files)
-    owners: tuple[Step | Postcondition, ...] = (*plan.steps, *plan.postconditions)
-    for owner in owners:
-        for field in ("writes", "may_change", "may_extend") if owner.contract is not None else ():
-            yield from ((field, pattern, owner) for pattern in getattr(owner.contract, field))
-    yield from (("touches", pattern, None) for pattern in plan.touches)
-
-
-def steps_stay_in_the_plan(view: VerifyView) -> Iterator[Finding]:
-    """What a step may change lies within what the plan says it changes."""
-    bound = view.plan.touches
-    for step in view.plan.steps if bound else ():
-        for pattern in step.touches:
-            if _reaches_outside(pattern, bound):
-                yield view.warning(
-                    "touches-outside-plan",
-                    view.line_of(step, pattern),
-                    f"step {step.id} may change `{pattern}`, which the plan's `touches` leaves out",
-                    "add it to `touches` in the frontmatter: that alone keeps plans apart",
-                    step.id,
-                )
-
-
-def _reaches_outside(pattern: str, bound: tuple[str, ...]) -> bool:
-    """Whether some path that the pattern covers is beyond the bound, as far as one probe tells."""
-    if "[" in pattern:
-        return not any(intersect(pattern, glob) for glob in bound)
-    probe = re.sub(r"\*\*|[*?]", lambda found: "q/q" if found[0] == "**" else "q", pattern)
-    # A name without wildcards may be a folder's.
-    return not (matches_any(bound, probe) or matches_any(bound, f"{probe}/q"))
-
-
-def leaves_workspace(pattern: str) -> bool:
-    """Absolute, in somebody's home, or upwards."""
-    return pattern.startswith(("/", "~", "\\")) or ".." in pattern.replace("\\", "/").split("/")
+def budget_is_enforced(view: VerifyView) -> Iterator[Finding]:
+    """A limit in tokens or dollars needs somebody who tells them; told once per role."""
+    roles = dict.fromkeys(step.target for step in view.plan.steps)
+    for name in (name for name in roles if name in view.surroundings.role_names - {HUMAN}):
+        trouble = view.surroundings.budget_trouble(name, view.plan.budget)
+        if trouble is not None:
+            line = view.plan.budget.line
+            yield view.warning(trouble.code, line, trouble.message, trouble.hint)
 
 
 def protects_something(view: VerifyView) -> Iterator[Finding]:
     """A protected pattern covers something, and nothing that the step itself makes."""
     for place, step in enumerate(view.plan.steps):
         for pattern in step.protects:
-            if leaves_workspace(pattern) or ITEM in pattern:
+            if ITEM in pattern:
                 continue
             line = view.line_of(step, pattern)
             own = next((p for p in step.produces if matches(pattern, p) or matches(p, pattern)), "")
@@ -280,23 +160,159 @@ def protects_something(view: VerifyView) -> Iterator[Finding]:
                 yield view.warning(
                     "protects-nothing",
                     line,
-                    f"`{pattern}` matches no file now, so nothing is protected but the absence",
+                    f"`{pattern}` matches no file now: all it keeps out is a new one",
                     "correct the pattern",
                     step.id,
                 )
 
 
-def produced_once(view: VerifyView) -> Iterator[Finding]:
-    """Two steps that both claim to make the same files."""
-    first: dict[str, str] = {}
-    for step in view.plan.steps:
-        for pattern in dict.fromkeys(step.produces):
-            if pattern in first:
-                yield view.note(
-                    "produced-twice",
-                    view.line_of(step, pattern),
-                    f"`{pattern}` is produced by step {first[pattern]} and again by step {step.id}",
-                    "fine if the later step replaces it; then name the earlier one in `**needs:**`",
-                    step.id,
+_DECIDING = {
+    "make": MAKEFILES,
+    **dict.fromkeys(PACKAGE_TOOLS, ("package.json",)),
+    "pytest": ("conftest.py", "pytest.ini"),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "just": ("justfile",),
+}
+_MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
+
+
+def decides_its_own_check(view: VerifyView) -> Iterator[Finding]:
+    """A file that a contract runs or obeys: its step speaks of it, and may not change it."""
+    for subject in view.subjects:
+        step = subject.step
+        if subject.kind is not SubjectKind.CONTRACT or step is None:
+            continue
+        for path, line in _deciding(view, subject).items():
+            settled = subject.may_write(path) or matches_any(step.protects, path)
+            if not settled and speaks_of(step, path):
+                yield subject.warning(
+                    "protected-by-check",
+                    line,
+                    f"`{path}` decides this check, so it is protected from this step",
+                    f"if this step is to change it, say `**may_change:** {path}`",
                 )
-            first.setdefault(pattern, step.id)
+
+
+def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
+    """Tests and settings that a step speaks of, and that no line lets it change.
+
+    A check that holds only with one of them changed is refused: the line is proposed before anybody
+    works. Tests are proposed to be extended, since the approved ones then decide all the same.
+    """
+    for subject in view.subjects:
+        step, contract = subject.step, subject.contract
+        if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
+            continue
+        if step.target == HUMAN:
+            continue
+        named = _files_without_line(step, contract)
+        read = _read_without_line(step, contract, view.read_by_checks.get(step.id, ()))
+        deciding = _deciding(view, subject) if named or read else {}
+        there = [path for path in named if path not in deciding and view.exists(path)]
+        found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
+        for field, paths in _by_field(found).items():
+            so_far = contract.may_change if field == "may_change" else contract.may_extend
+            named_here = ", ".join(f"`{path}`" for path in paths)
+            yield view.note(
+                "propose-may-change",
+                view.line_of(step, paths[0]),
+                f"step {step.id} names {named_here}, and no line lets it change what a check"
+                " may rest on",
+                f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
+                step.id,
+            )
+
+
+def proposed_lines(step: Step, read: Collection[str]) -> tuple[str, ...]:
+    """Lines for files that the step speaks of and its check was seen to read."""
+    contract = step.contract
+    if contract is None or step.target == HUMAN:
+        return ()
+    named = [path for path in _files_without_line(step, contract) if path in read]
+    found = dict.fromkeys((*named, *_read_without_line(step, contract, read)))
+    return tuple(f"**{f}:** {', '.join(paths)}" for f, paths in _by_field(found).items())
+
+
+def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The paths under the field that would allow them: tests are to be extended."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        is_module = language_of(path) is not None and not is_settings(path)
+        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
+    return dict(sorted(found.items()))
+
+
+def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
+    """Of what the check read before: files that the step speaks of by their name or folder.
+
+    What is source code, or is named in full and neither a test nor settings, is the work. So is
+    what plain tools look at.
+    """
+    if not read or is_plain(contract.command):
+        return []
+    targets = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+    decided = (*contract.may_change, *contract.may_extend, *step.protects)
+    settled = {*step.produces, *demanded_files(contract)}
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(read):
+        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
+        if is_work or path in settled or matches_any(decided, path):
+            continue
+        if _is_asked_about(path) and names_for_change(step, path):
+            by_folder.setdefault(path, []).append(path)
+        elif folder := names_folder_of(step, path) or _target_above(targets, path):
+            by_folder.setdefault(folder, []).append(path)
+    return [
+        name
+        for folder, paths in by_folder.items()
+        for name in (paths if len(paths) <= _MOST_LISTED else [f"{folder}/**"])
+    ]
+
+
+def _target_above(targets: list[str], path: str) -> str:
+    """A subscribed folder that the file lies in."""
+    return next((t.rstrip("/") for t in targets if path.startswith(f"{t.rstrip('/')}/")), "")
+
+
+def _files_without_line(step: Step, contract: Contract) -> list[str]:
+    """Files that could steer the check, named as if the step changed them, and not allowed."""
+    named = [path for path in files_named(step) if _is_asked_about(path)]
+    subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    could_steer = [path for path in (*named, *read) if ITEM not in path]
+    if not could_steer:  # most of ten thousand steps: their contracts need not be read
+        return []
+    measured = measures(contract.command)
+    settled = {p for p in step.produces if not has_wildcard(p)}
+    # To be compared with and only to be read: judging protects that.
+    settled |= measured.difference(named)
+    decided = (*contract.may_change, *contract.may_extend, *step.protects)
+    if is_plain(contract.command):  # nothing else is obeyed by such tools
+        could_steer = [path for path in could_steer if path in measured]
+    else:
+        settled.update(demanded_files(contract))
+    return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
+
+
+def _is_asked_about(path: str) -> bool:
+    """Whether it takes more than being named to make the file the work."""
+    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
+
+
+def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:
+    """Scripts that the contract runs, and the files that its tools obey, with the line.
+
+    A script that nobody made yet is told elsewhere.
+    """
+    found: dict[str, int] = {}
+    for script in subject.facts.scripts:
+        path = script.path
+        if view.exists(path) or view.makers_of(path, besides=subject.place):
+            found.setdefault(path, script.line)
+    for call in subject.facts.calls:
+        # Builtins start nothing: most calls of ten thousand contracts.
+        for started in started_by(call.name, call.args) if call.name not in BUILTINS else ():
+            for path in _DECIDING.get(started.tool, ()):
+                found.setdefault(path, call.line)
+    return {path: line for path, line in found.items() if ITEM not in path}

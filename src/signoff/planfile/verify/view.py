@@ -3,20 +3,102 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partialmethod
 from graphlib import CycleError, TopologicalSorter
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.commands.analysis import ShellFacts, analyse
 from signoff.commands.reading import error_line
-from signoff.domain.findings import Finding, Severity, SyntaxProblem
+from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches, matches_any
-from signoff.domain.plan import Contract, Plan, Postcondition, Step
+from signoff.domain.plan import Budget, Contract, Plan, Step
 from signoff.planfile.parse import Parsed
-from signoff.planfile.verify.subjects import demanded_files
-from signoff.planfile.verify.surroundings import Surroundings
+from signoff.planfile.subjects import demanded_files
+
+_SyntaxCheck = Callable[[Collection[str]], Mapping[str, SyntaxProblem]]
+
+
+class Surroundings(Protocol):
+    """The workspace, the vault, the machine's tools and the configuration, as questions.
+
+    Whoever has no answer of its own says that nothing is missing.
+    """
+
+    @property
+    def role_names(self) -> frozenset[str]:
+        """Roles that are configured; `human` need not be among them."""
+
+    @property
+    def heldout_names(self) -> frozenset[str]:
+        """Checks the agent never sees, by name."""
+        return frozenset()
+
+    @property
+    def waivers_forbidden(self) -> bool:
+        """Whether nothing may be signed off by a person's word."""
+        return False
+
+    @property
+    def read_by_checks(self) -> Mapping[str, Collection[str]]:
+        """Step → files that its contract read the last time, before anybody worked."""
+        return {}
+
+    def file_exists(self, path: str) -> bool:
+        """Whether the workspace has this file or folder now."""
+        return bool(path)
+
+    def matches_glob(self, pattern: str) -> bool:
+        """Whether some file of the workspace matches now."""
+        return bool(pattern)
+
+    def topic_exists(self, name: str) -> bool:
+        """Whether the vault has this topic."""
+        return bool(name)
+
+    def left_out(self, name: str) -> str:
+        """Where the workspace has this command, on the person's search path and no contract's."""
+        del name
+        return ""
+
+    def tool_exists(self, name: str) -> bool:
+        """Whether a contract would find this command."""
+        return bool(name)
+
+    def module_exists(self, name: str) -> bool:
+        """Whether `python -m` would find this module of a tool in a contract."""
+        return bool(name)
+
+    def role_troubles(self, name: str) -> tuple[Trouble, ...]:
+        """What would keep a configured role from working here."""
+        del name
+        return ()
+
+    def budget_trouble(self, name: str, budget: Budget) -> Trouble | None:
+        """Why this budget cannot be enforced for a configured role."""
+        del name, budget
+        return None
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """Those of the texts that bash refuses, and why."""
+
+
+class Anywhere(Surroundings):
+    """Surroundings of which nothing is known: no rule about them has anything to say."""
+
+    role_names: frozenset[str] = frozenset()
+
+    def __init__(self, role_names: frozenset[str], check_syntax: _SyntaxCheck | None = None):
+        self.role_names, self._check_syntax = role_names, check_syntax
+
+    def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
+        """As far as somebody said how to find out."""
+        return self._check_syntax(texts) if self._check_syntax is not None and texts else {}
+
 
 ITEM = "{item}"
 
@@ -29,42 +111,7 @@ class SubjectKind(StrEnum):
     LIST = "for_each list"
 
 
-class _Speaker:
-    """Makes findings; the text of their lines is filled in when all are there."""
-
-    def finding(
-        self,
-        severity: Severity,
-        code: str,
-        line: int,
-        message: str,
-        hint: str,
-        step: str | None = None,
-    ) -> Finding:
-        """A finding about a line of the file."""
-        return Finding(code, severity, line, message, hint, "", step)
-
-    def error(
-        self, code: str, line: int, message: str, hint: str, step: str | None = None
-    ) -> Finding:
-        """Something that stops the plan from being verified."""
-        return self.finding(Severity.ERROR, code, line, message, hint, step)
-
-    def warning(
-        self, code: str, line: int, message: str, hint: str, step: str | None = None
-    ) -> Finding:
-        """Something that is probably not what the author meant."""
-        return self.finding(Severity.WARNING, code, line, message, hint, step)
-
-    def note(
-        self, code: str, line: int, message: str, hint: str, step: str | None = None
-    ) -> Finding:
-        """Something worth knowing."""
-        return self.finding(Severity.NOTE, code, line, message, hint, step)
-
-
-@dataclass(frozen=True)
-class ShellSubject(_Speaker):
+class ShellSubject(Struct, frozen=True):
     """One shell text that the harness will run, and whose it is."""
 
     kind: SubjectKind
@@ -77,17 +124,13 @@ class ShellSubject(_Speaker):
     facts: ShellFacts
     problem: SyntaxProblem | None = None
 
-    def finding(
-        self,
-        severity: Severity,
-        code: str,
-        line: int,
-        message: str,
-        hint: str,
-        step: str | None = None,
-    ) -> Finding:
+    def finding(self, severity: Severity, code: str, line: int, message: str, hint: str) -> Finding:
         """A finding about a line of this text, counted from 0."""
-        return super().finding(severity, code, self.line + line, message, hint, step or self.owner)
+        return Finding(code, severity, self.line + line, message, hint, "", self.owner)
+
+    error = partialmethod(finding, Severity.ERROR)
+    warning = partialmethod(finding, Severity.WARNING)
+    note = partialmethod(finding, Severity.NOTE)
 
     def may_write(self, path: str) -> bool:
         """Whether the plan allows the step to make or change a file that decides its own check."""
@@ -96,8 +139,7 @@ class ShellSubject(_Speaker):
         return matches_any((*produces, *may_change), path)
 
 
-@dataclass(frozen=True)
-class Producer:
+class Producer(Struct, frozen=True):
     """A step that makes files; `declared` when the plan says so, else read off its contract."""
 
     place: int
@@ -113,10 +155,7 @@ class StepOrder:
         for i, step in enumerate(steps):
             places.setdefault(step.id, i)
         self._places: Mapping[str, int] = places
-        self._needs = [
-            tuple(places[n] for n in step.needs if n in places and places[n] != i)
-            for i, step in enumerate(steps)
-        ]
+        self._needs = [tuple(places[n] for n in step.needs if n in places) for step in steps]
         self.cycle: tuple[str, ...] = ()
         self._floor = [0] * len(steps)
         for i in self._sorted(steps):
@@ -156,7 +195,7 @@ class StepOrder:
         return False
 
 
-class VerifyView(_Speaker):
+class VerifyView:
     """Everything the rules look at; answers from the surroundings are asked for once."""
 
     def __init__(self, parsed: Parsed, surroundings: Surroundings) -> None:
@@ -166,19 +205,38 @@ class VerifyView(_Speaker):
         self.read_by_checks = surroundings.read_by_checks
         self._known_files: dict[str, bool] = {}
 
+    def finding(  # the text of the line is filled in when all are there
+        self,
+        severity: Severity,
+        code: str,
+        line: int,
+        message: str,
+        hint: str,
+        step: str | None = None,
+    ) -> Finding:
+        """A finding about a line of the file."""
+        return Finding(code, severity, line, message, hint, "", step)
+
+    error = partialmethod(finding, Severity.ERROR)
+    warning = partialmethod(finding, Severity.WARNING)
+    note = partialmethod(finding, Severity.NOTE)
+
     @cached_property
     def subjects(self) -> tuple[ShellSubject, ...]:
         """Contracts, lists and postconditions, in the order of the plan."""
         found: list[ShellSubject] = []
-        for place, step in enumerate(self.plan.steps):
-            if step.for_each is not None:
-                found.append(self._list_subject(step, place))
-            if step.contract is not None:
-                found.append(self._subject(SubjectKind.CONTRACT, step.contract, step, place))
-        for post in self.plan.postconditions:
-            if post.contract is not None:
-                kind = SubjectKind.POSTCONDITION
-                found.append(self._subject(kind, post.contract, post, len(self.plan.steps)))
+        for place, owner in enumerate(self.plan.subjects):
+            step = owner if isinstance(owner, Step) else None
+            kind = SubjectKind.CONTRACT if step else SubjectKind.POSTCONDITION
+            texts: list[tuple[SubjectKind, str, int, Contract | None]] = []
+            if step and step.for_each is not None:
+                near = self.line_of(step, "for_each")
+                texts.append((SubjectKind.LIST, step.for_each, near, None))
+            if (contract := owner.contract) is not None:
+                texts.append((kind, contract.command, contract.line or owner.line, contract))
+            for which, text, near, decides in texts:
+                line, facts = self._first_line(text, near), analyse(text)
+                found.append(ShellSubject(which, text, line, owner.id, decides, step, place, facts))
         return self._with_problems(found)
 
     def _with_problems(self, subjects: list[ShellSubject]) -> tuple[ShellSubject, ...]:
@@ -198,20 +256,6 @@ class VerifyView(_Speaker):
             else s
             for s in subjects
         )
-
-    def _subject(
-        self, kind: SubjectKind, contract: Contract, owner: Step | Postcondition, place: int
-    ) -> ShellSubject:
-        line = self._first_line(contract.command, contract.line or owner.line)
-        step = owner if isinstance(owner, Step) else None
-        facts = analyse(contract.command)
-        return ShellSubject(kind, contract.command, line, owner.id, contract, step, place, facts)
-
-    def _list_subject(self, step: Step, place: int) -> ShellSubject:
-        command = step.for_each or ""
-        line = self._first_line(command, self.line_of(step, "for_each"))
-        facts = analyse(command)
-        return ShellSubject(SubjectKind.LIST, command, line, step.id, None, step, place, facts)
 
     def _first_line(self, command: str, near: int) -> int:
         """The file line on which a command begins; `near` is its field, its fence or itself."""
@@ -243,11 +287,6 @@ class VerifyView(_Speaker):
                 paths = dict.fromkeys(path for path in named if path)
                 found += [Producer(place, _open_item(p), False) for p in paths]
         return tuple(found)
-
-    @cached_property
-    def protected(self) -> tuple[str, ...]:
-        """What any step protects: the sweep compares it for all of them."""
-        return tuple(dict.fromkeys(p for step in self.plan.steps for p in step.protects))
 
     @cached_property
     def _exact_producers(self) -> dict[str, list[Producer]]:

@@ -7,20 +7,15 @@ import io
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from signoff.toolbatch.checkers.pages import is_template
-from signoff.toolbatch.checkers.subject import (
-    BuiltInChecker,
-    CheckedFile,
-    FileFinding,
-    FileSeverity,
-    of_text,
-)
+from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile, FileFinding, of_text
 from signoff.toolbatch.checkers.tree import FileTree
 
 # The parser of TOML takes a minute for a key of 30,000 parts.
@@ -42,42 +37,9 @@ _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
 # What is kept is the group: strings, and a comment that never ends.
 _COMMENT = re.compile(rf"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|({_STRING}|/\*[\s\S]*)")
 _COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])")
-_JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:\n]')
-
-
-@dataclass
-class _Open:
-    """A collection that is not closed yet: the keys of an object, None for a list."""
-
-    keys: set[object] | None
-    key: str = ""
-    at_key: bool = True
-
-
-def json_places(text: str) -> tuple[list[tuple[str, int]], list[int]]:
-    """Find keys that stand twice, and the lines of objects in the list `cells`, in valid JSON."""
-    twice, cells, opened, line, last = list[tuple[str, int]](), list[int](), list[_Open](), 1, ""
-    for found in _JSON_TOKEN.finditer(text):
-        token = found[0]
-        if token == "\n":
-            line += 1
-        elif token in "{[":
-            if token == "{" and [one.key for one in opened] == ["cells", ""]:
-                cells.append(line)
-            opened.append(_Open(set() if token == "{" else None))
-        elif token in "}]":
-            opened.pop()
-        elif token != ":":
-            last = token
-        elif (keys := opened[-1].keys) is not None:
-            opened[-1].key = key = json.loads(last)
-            twice += [(key, line)] if key in keys else []
-            keys.add(key)
-    return twice, cells
 
 
 def json_error(subject: CheckedFile, error: Exception, first_line: int = 1) -> FileFinding:
-    """Say why a text could not be read as JSON."""
     if isinstance(error, RecursionError):
         return subject.too_complex("nested too deeply to read")
     line, said = first_line, str(error)
@@ -86,13 +48,13 @@ def json_error(subject: CheckedFile, error: Exception, first_line: int = 1) -> F
     return subject.finding("bad-json", said, _CORRECT, line)
 
 
-def _has_keys_twice(text: str) -> bool:
-    """Parse strictly, and keep nothing; whether an object has a key twice."""
-    twice = False
+def _keys_twice(text: str) -> list[str]:
+    """Parse strictly, and keep nothing but keys that an object has twice."""
+    twice = list[str]()
 
     def look(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal twice
-        twice = twice or (len(pairs) > 1 and len(dict(pairs)) < len(pairs))
+        if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
+            twice.extend(key for key, times in Counter(k for k, _ in pairs).items() if times > 1)
 
     # `len` is the cheapest that can be done with the digits of a number.
     json.loads(text, parse_int=len, parse_float=len, parse_constant=_refuse, object_pairs_hook=look)
@@ -103,26 +65,21 @@ def _refuse(name: str) -> None:
     raise ValueError(f"`{name}` is no JSON")
 
 
-def _without_comments(text: str) -> str:
-    """Blank comments and trailing commas; every value stays on its line and in its column."""
-    for extra in (_COMMENT, _COMMA):
-        text = extra.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
-    return text
-
-
 def _json(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
     try:
         if subject.content.startswith(b"\xef\xbb\xbf"):
             raise ValueError("a byte order mark stands before the first value")
         if _WITH_COMMENTS.fullmatch(subject.path):
-            text = _without_comments(text)
-        twice = _has_keys_twice(text)
+            # Blanked, so that every value stays on its line and in its column.
+            for extra in (_COMMENT, _COMMA):
+                text = extra.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
+        twice = _keys_twice(text)
     except (ValueError, RecursionError) as error:
         yield json_error(subject, error)
         return
-    for key, line in json_places(text)[0] if twice else ():
-        said = f"key `{key[:80]}` stands twice"
-        yield subject.finding("duplicate-key", said, _KEEP_ONE, line, about=key)
+    for key in twice:
+        said = f"key `{key[:80]}` stands twice in one object"
+        yield subject.finding("duplicate-key", said, _KEEP_ONE, about=key)
 
 
 def _json_lines(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFinding]:
@@ -131,7 +88,7 @@ def _json_lines(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[Fi
     for number, line in enumerate(text.split("\n"), 1):
         try:
             if line.strip():
-                _has_keys_twice(line)
+                _keys_twice(line)
         except (ValueError, RecursionError) as error:
             yield json_error(subject, error, number)
 
@@ -167,6 +124,14 @@ def _yaml(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFind
             yield subject.finding("bad-yaml", said, "correct the line; indent with spaces", line)
 
 
+class _Open(Struct):
+    """A collection that is not closed yet; a list has no keys."""
+
+    is_mapping: bool
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    at_key: bool = True
+
+
 def _yaml_events(subject: CheckedFile, text: str) -> Iterator[FileFinding]:
     """Read events only: nothing is built, so aliases cannot multiply and tags cannot act."""
     opened, anchors, resolver = list[_Open](), set[str](), yaml.resolver.Resolver()
@@ -184,11 +149,11 @@ def _yaml_events(subject: CheckedFile, text: str) -> Iterator[FileFinding]:
             yield subject.finding("undefined-alias", said, hint, line, about=str(event.anchor))
         elif event.anchor:
             anchors.add(event.anchor)
-        if opened and opened[-1].keys is not None and _is_key_again(event, opened[-1], resolver):
+        if opened and opened[-1].is_mapping and _is_key_again(event, opened[-1], resolver):
             said = f"key `{event.value[:80]}` stands twice"
             yield subject.finding("duplicate-key", said, _KEEP_ONE, line, about=event.value)
         if isinstance(event, yaml.CollectionStartEvent):
-            opened.append(_Open(set() if isinstance(event, yaml.MappingStartEvent) else None))
+            opened.append(_Open(isinstance(event, yaml.MappingStartEvent)))
         if len(opened) > DEEPEST:
             yield subject.too_complex(f"nested more than {DEEPEST} deep")
             return
@@ -197,7 +162,7 @@ def _yaml_events(subject: CheckedFile, text: str) -> Iterator[FileFinding]:
 def _is_key_again(event: yaml.NodeEvent, here: _Open, resolver: Any) -> bool:
     """Whether a mapping has this key; `1` and `"1"` are two keys, `a` and `"a"` are one."""
     is_key, here.at_key = here.at_key, not here.at_key
-    if not is_key or here.keys is None or not isinstance(event, yaml.ScalarEvent):
+    if not is_key or not isinstance(event, yaml.ScalarEvent):
         return False
     tag = event.tag or resolver.resolve(yaml.ScalarNode, event.value, event.implicit)
     key = (str(tag), event.value)
@@ -215,42 +180,18 @@ def _table(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[FileFin
     outside = "".join(text.lstrip("\r\n").split("\n", 1)[0].split('"')[::2])
     delimiter = "\t" if subject.suffix == ".tsv" else max(",;\t|", key=outside.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    width, rows, line = 0, 0, 1
+    width, line = 0, 1
     try:
         for row in reader:
-            if row and not width:
-                width = len(row)
-                yield from _header(subject, row, line)
-            elif row:
-                rows += 1
-                if len(row) != width:
-                    said = f"{len(row)} fields, the header has {width}"
-                    hint = "quote fields that contain the delimiter; give every row all fields"
-                    yield subject.finding("ragged-row", said, hint, line)
+            width = width or len(row)
+            if row and len(row) != width:
+                said = f"{len(row)} fields, the header has {width}"
+                hint = "quote fields that contain the delimiter; give every row all fields"
+                yield subject.finding("ragged-row", said, hint, line)
             line = reader.line_num + 1
     except csv.Error as error:
         hint = 'close every quote, and double a quote inside one (`""`)'
         yield subject.finding("bad-csv", str(error), hint, line)
-        return
-    if not rows:
-        yield subject.finding("no-rows", "no row stands below the header", "write the rows")
-
-
-def _header(subject: CheckedFile, row: list[str], line: int) -> Iterator[FileFinding]:
-    seen: dict[str, int] = {}
-    for number, name in enumerate((name.strip() for name in row), 1):
-        if not name:
-            # Programs that number the rows leave the column of the numbers without a name.
-            severity = FileSeverity.NOTE if number == 1 and len(row) > 1 else FileSeverity.ERROR
-            said, about = f"column {number} has no name", str(number)
-            yield subject.finding(
-                "empty-header", said, "name every column", line, about=about, severity=severity
-            )
-        elif name in seen:
-            said = f"columns {seen[name]} and {number} are both called `{name[:80]}`"
-            hint = "give each column a name of its own"
-            yield subject.finding("duplicate-header", said, hint, line, about=name)
-        seen.setdefault(name, number)
 
 
 _JSON_SUFFIXES = {".json", ".jsonc", ".geojson", ".webmanifest", ".jsonld", ".code-workspace"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-from signoff.toolbatch.checkers.data import json_error, json_places
+from signoff.toolbatch.checkers.data import json_error
 from signoff.toolbatch.checkers.subject import BuiltInChecker, CheckedFile, FileFinding, of_text
 from signoff.toolbatch.checkers.tree import FileTree
 
@@ -95,10 +95,12 @@ def _notebook(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[File
     if wrong:
         yield subject.finding("bad-notebook", wrong, "save it from Jupyter again")
         return
-    expected, lines = 1, json_places(text)[1]
+    expected = 1
     for index, cell in enumerate(notebook["cells"]):
-        if cell["cell_type"] == "code" and _has_code("".join(cell["source"])):
-            yield from _executed(subject, cell, f"cell {index + 1}", lines[index], expected)
+        lines = (line.strip() for line in "".join(cell["source"]).split("\n"))
+        has_code = any(line and not line.startswith("#") for line in lines)
+        if cell["cell_type"] == "code" and has_code:
+            yield from _executed(subject, cell, f"cell {index + 1}", expected)
             number = cell["execution_count"]
             expected = expected if number is None else number + 1
 
@@ -123,30 +125,21 @@ def _not_a_notebook(notebook: Any) -> str:
     return ""
 
 
-def _has_code(source: str) -> bool:
-    """Whether there is anything to run: comments are not."""
-    lines = (line.strip() for line in source.split("\n"))
-    return any(line and not line.startswith("#") for line in lines)
-
-
 def _executed(
-    subject: CheckedFile, cell: dict[str, Any], name: str, line: int, expected: int
+    subject: CheckedFile, cell: dict[str, Any], name: str, expected: int
 ) -> Iterator[FileFinding]:
     number, outputs = cell["execution_count"], cell["outputs"]
     if number is None:
-        yield subject.finding("not-executed", f"{name} was never run", _RUN_ALL, line, about=name)
+        yield subject.finding("not-executed", f"{name} was never run", _RUN_ALL, about=name)
     elif number != expected:
         said = f"{name} was run as number {number}, {expected} was its turn"
-        yield subject.finding("cell-order", said, _RUN_ALL, line, about=name)
+        yield subject.finding("cell-order", said, _RUN_ALL, about=name)
     errors = [output for output in outputs if output["output_type"] == "error"]
     # Authors say so of a cell that is meant to fail, and Jupyter goes on behind it.
     for output in errors if "raises-exception" not in cell["metadata"].get("tags", ()) else ():
         said = f"{name} ended in {output['ename']}: {output['evalue'][:160]}"
         hint = "correct the cell and run all cells again"
-        yield subject.finding("cell-error", said, hint, line, about=name)
-    if not errors and not any(output.get("text") or output.get("data") for output in outputs):
-        said, hint = f"{name} shows nothing", "print or display the result, if the cell has one"
-        yield subject.finding("cell-without-output", said, hint, line, about=name)
+        yield subject.finding("cell-error", said, hint, about=name)
 
 
 IMAGE = BuiltInChecker("image", frozenset(_FORMATS), 50_000_000, _image, library="PIL")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from signoff.toolbatch.checkers.registry import Registry, load_checkers
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from signoff.toolbatch.checkers.registry import checkers_of
 from signoff.toolbatch.checkers.subject import (
     BuiltInChecker,
     CheckedFile,
-    Checker,
     FileFinding,
     FileSeverity,
     Thresholds,
@@ -23,10 +24,7 @@ _DEFAULT = Thresholds()
 _NOT_CHECKED = frozenset({"unreadable", "too-large", "tool-missing"})
 
 
-@dataclass(frozen=True)
-class FilesReport:
-    """What was found, what was looked at, and what was not."""
-
+class FilesReport(Struct, frozen=True):
     findings: tuple[FileFinding, ...]
     files: int
     by_checker: Mapping[str, int] = field(default_factory=dict)
@@ -34,7 +32,6 @@ class FilesReport:
     skipped_folders: tuple[str, ...] = ()
 
     def has(self, severity: FileSeverity) -> bool:
-        """Whether anything was found that is this severe."""
         return any(finding.severity is severity for finding in self.findings)
 
     @property
@@ -44,30 +41,21 @@ class FilesReport:
         return self.files > 0 and not bad
 
 
-def check(
-    paths: Sequence[str],
-    root: Path,
-    thresholds: Thresholds = _DEFAULT,
-    registry: Registry | None = None,
-) -> FilesReport:
+def check(paths: Sequence[str], root: Path, thresholds: Thresholds = _DEFAULT) -> FilesReport:
     """Check files, and files in folders; `paths` are relative to `root`, written with `/`."""
     paths = [clean_path(path) for path in paths]
-    registry = registry or load_checkers(root)
-    tree = FileTree(root)
+    tree, findings = FileTree(root), list[FileFinding]()
     walked = walk(tree, paths)
-    findings = [*registry.findings]
     for path in walked.missing:
-        said = "it is not there"
-        findings.append(
-            CheckedFile(path).finding("missing-file", said, "make it first", about=path)
-        )
+        missing = CheckedFile(path).finding("missing-file", "it is not there", "make it first")
+        findings.append(replace(missing, about=path))
     by_checker: Counter[str] = Counter()
     checked, skipped = list[str](), list[str]()
     for path in walked.files:
-        checkers = registry.of(path)
+        checkers = checkers_of(path)
         if not checkers:
             skipped.append(path)
-            hint = "name files that can be checked; a plug-in can add more kinds"
+            hint = "name files that can be checked"
             unknown = CheckedFile(path).finding("no-checker", "nobody can judge it", hint)
             findings += [unknown] if path in paths else []
             continue
@@ -76,7 +64,12 @@ def check(
         if not any(finding.code in _NOT_CHECKED for finding in found):
             checked.append(path)
             by_checker.update(checker.name for checker in checkers)
-    findings += _nothing(tree, paths, checked)
+    for path in paths:
+        prefix = f"{path}/" if path else ""
+        if tree.is_folder(path) and not any(file.startswith(prefix) for file in checked):
+            # It proves nothing, however many other files are fine.
+            said, hint = "there is nothing in it that can be checked", "write the files first"
+            findings.append(CheckedFile(path or ".").finding("nothing-checked", said, hint))
     if walked.cut_off:
         said = f"more than {MOST_FILES} files; the rest was not checked"
         findings.append(CheckedFile(".").finding("too-many-files", said, "name fewer folders"))
@@ -85,16 +78,11 @@ def check(
 
 
 def check_write(
-    path: str,
-    content: bytes,
-    root: Path,
-    thresholds: Thresholds = _DEFAULT,
-    registry: Registry | None = None,
+    path: str, content: bytes, root: Path, thresholds: Thresholds = _DEFAULT
 ) -> tuple[FileFinding, ...]:
     """Tell what writing `content` to `path` would break in that file that is not broken there."""
-    registry = registry or load_checkers(root)
     path, disk = clean_path(path), FileTree(root)
-    checkers = registry.of(path)
+    checkers = checkers_of(path)
     after = _judge(FileTree(root, {path: content}), path, checkers, thresholds)
     before = Counter[tuple[str, str]]()
     if disk.size(path) is not None:
@@ -111,39 +99,32 @@ def check_write(
 
 
 def _judge(
-    tree: FileTree, path: str, checkers: Iterable[Checker], thresholds: Thresholds
+    tree: FileTree, path: str, checkers: Iterable[BuiltInChecker], thresholds: Thresholds
 ) -> list[FileFinding]:
     findings: list[FileFinding] = []
     for checker in checkers:
         try:
             findings += _capped(path, _ask(tree, path, checker, thresholds))
-        except (Exception, SystemExit) as error:  # whatever a file makes it do, the others go on
+        except Exception as error:  # whatever a file makes it do, the others go on
             said = f"checker `{checker.name}` broke down: {type(error).__name__}: {error}"
-            hint, about = "report it to whoever made the checker", checker.name
-            findings.append(CheckedFile(path).finding("checker-failed", said, hint, about=about))
+            findings.append(CheckedFile(path).finding("checker-failed", said, "check it by hand"))
     return sorted(findings, key=lambda finding: finding.line)
 
 
 def _ask(
-    tree: FileTree, path: str, checker: Checker, thresholds: Thresholds
+    tree: FileTree, path: str, checker: BuiltInChecker, thresholds: Thresholds
 ) -> Iterator[FileFinding]:
     size = tree.size(path)
     if size is not None and size > checker.max_bytes:
         said = f"{size} bytes; checker `{checker.name}` reads at most {checker.max_bytes}"
-        hint, about = "split it, or leave it out", checker.name
-        yield CheckedFile(path).finding("too-large", said, hint, about=about)
+        yield CheckedFile(path).finding("too-large", said, "split it, or leave it out")
         return
     content = tree.read(path)
     if content is None:
         hint = "make it a regular file below the root that can be read"
         yield CheckedFile(path).finding("unreadable", "it cannot be read", hint)
         return
-    for one in checker.check(CheckedFile(path, content, thresholds), tree):
-        # A plug-in's codes carry its name, and words that are none of ours are refused.
-        code = one.code if isinstance(checker, BuiltInChecker) else f"{checker.name}/{one.code}"
-        yield replace(
-            one, path=path, line=int(one.line), code=code, severity=FileSeverity(one.severity)
-        )
+    yield from checker.check(CheckedFile(path, content, thresholds), tree)
 
 
 def _capped(path: str, findings: Iterable[FileFinding]) -> list[FileFinding]:
@@ -154,12 +135,3 @@ def _capped(path: str, findings: Iterable[FileFinding]) -> list[FileFinding]:
             return [*kept, CheckedFile(path).finding("too-many-findings", said, hint, finding.line)]
         kept.append(finding)
     return kept
-
-
-def _nothing(tree: FileTree, paths: Sequence[str], checked: Sequence[str]) -> Iterator[FileFinding]:
-    """A folder without anything to check proves nothing, however many other files are fine."""
-    for path in paths:
-        prefix = f"{path}/" if path else ""
-        if tree.is_folder(path) and not any(file.startswith(prefix) for file in checked):
-            said, hint = "there is nothing in it that can be checked", "write the files first"
-            yield CheckedFile(path or ".").finding("nothing-checked", said, hint)

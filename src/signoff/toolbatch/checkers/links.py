@@ -1,4 +1,4 @@
-"""The checkers of HTML and Markdown: where references lead, the set of pages, thin content."""
+"""The checkers of HTML and Markdown: where references lead, thin content."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import difflib
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from signoff.toolbatch.checkers.pages import Page, PageLink, is_filled_in, read_html, read_markdown
 from signoff.toolbatch.checkers.subject import (
@@ -24,7 +25,6 @@ from signoff.toolbatch.checkers.tree import FileTree, is_left_out
 HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown"})
 INDEX_NAMES = ("index.html", "index.htm")
-MOST_PAGES = 2_000
 LARGEST_PAGE = 2_000_000
 # A page that needs this many times the words it has different ones for says the same over and over.
 MOST_REPETITION = 8
@@ -36,16 +36,13 @@ _PLACEHOLDER = re.compile(r"#|javascript:(?:void\(0\)|;|)?;?", re.IGNORECASE)
 
 
 class TargetKind(StrEnum):
-    """What a target is, by the way it is written."""
-
     LOCAL = "local"
     ELSEWHERE = "elsewhere"
     OUTSIDE = "outside"
     PLACEHOLDER = "placeholder"
 
 
-@dataclass(frozen=True)
-class LinkTarget:
+class LinkTarget(Struct, frozen=True):
     """A reference taken apart; `path` is below the root."""
 
     kind: TargetKind
@@ -84,31 +81,6 @@ def is_page(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in HTML_SUFFIXES | MARKDOWN_SUFFIXES
 
 
-def reachable_pages(tree: FileTree, index: str) -> frozenset[str]:
-    """The pages that ways lead to from an index, itself included."""
-    return tree.recall("reachable", index, lambda: _reach(tree, index))
-
-
-def _reach(tree: FileTree, index: str) -> frozenset[str]:
-    seen, ahead = {index}, [index]
-    while ahead and len(seen) < MOST_PAGES:
-        here = ahead.pop()
-        new = [path for path in _linked(tree, here) if path not in seen]
-        seen.update(new)
-        ahead += new
-    return frozenset(seen)
-
-
-def _linked(tree: FileTree, here: str) -> Iterator[str]:
-    """The pages that a page links to."""
-    page = _page_at(tree, here) or Page()
-    for link in page.links:
-        target = resolve(here, link.target, page.base)
-        path = _landing(tree, target)
-        if not link.is_asset and target.kind is TargetKind.LOCAL and path and is_page(path):
-            yield path
-
-
 def _landing(tree: FileTree, target: LinkTarget) -> str | None:
     """The file that is shown for a target: a folder shows its index."""
     if not (target.folder or tree.is_folder(target.path)):
@@ -142,8 +114,6 @@ def _check(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFind
     yield from page.remarks
     yield from _references(subject, page, tree)
     yield from _thin(subject, page)
-    if subject.suffix in HTML_SUFFIXES:
-        yield from _orphan(subject, tree)
 
 
 def _references(subject: CheckedFile, page: Page, tree: FileTree) -> Iterator[FileFinding]:
@@ -164,8 +134,7 @@ def _references(subject: CheckedFile, page: Page, tree: FileTree) -> Iterator[Fi
             yield subject.finding(code, said, hint, link.line, about=written, severity=severity)
 
 
-@dataclass(frozen=True)
-class _Follower:
+class _Follower(Struct, frozen=True):
     """Follows the references of one page; says code, message and hint of one that leads nowhere."""
 
     subject: CheckedFile
@@ -173,7 +142,6 @@ class _Follower:
     tree: FileTree
 
     def wrong(self, link: PageLink) -> tuple[str, str, str] | None:
-        """What is wrong with a reference."""
         target = resolve(self.subject.path, link.target, self.page.base)
         if target.kind is TargetKind.ELSEWHERE:
             return None
@@ -251,17 +219,6 @@ def _thin(subject: CheckedFile, page: Page) -> Iterator[FileFinding]:
         said = f"{sections} sections with text, {wanted.sections} are asked for"
         hint = "add headings below the title, each with text under it"
         yield subject.finding("thin-page", said, hint, about="sections")
-
-
-def _orphan(subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
-    """Warn of a page that no way leads to from the index of the topmost folder that has one."""
-    folders = [folder.as_posix() for folder in reversed(PurePosixPath(subject.path).parents)]
-    indexes = [posixpath.normpath(f"{folder}/{name}") for folder in folders for name in INDEX_NAMES]
-    index = next((path for path in indexes if tree.size(path) is not None), subject.path)
-    reached = reachable_pages(tree, index) if index != subject.path else {index}
-    if subject.path not in reached and len(reached) < MOST_PAGES:
-        said, hint = f"no way leads here from `{index}`", f"link it from `{index}`, or take it away"
-        yield subject.finding("orphan-page", said, hint)
 
 
 HTML = BuiltInChecker("html", HTML_SUFFIXES, LARGEST_PAGE, of_text(_check))

@@ -6,13 +6,14 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signoff.toolbatch.checkers.subject import CheckedFile, FileFinding
 
@@ -67,10 +68,9 @@ _EMBEDDED = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+")
 _FRONTMATTER = re.compile(
     r"\A---[ \t]*\n(?:(?!---[ \t]*$|\.\.\.[ \t]*$).*\n)*(?:---|\.\.\.)[ \t]*$", re.MULTILINE
 )
-# `rows[i][j]` is an expression, `[^1]` a footnote.
-_UNDEFINED = re.compile(r"(?<![\w)\]!])!?\[([^\[\]\n^][^\[\]\n]{0,199})\]\[([^\[\]\n]{0,200})\]")
 # To CommonMark `[^1]: note` defines a link to `note`.
 _FOOTNOTE = re.compile(r"^([ \t>]{0,20})\[(\^[^\[\]\n]{1,200}\]:)", re.MULTILINE)
+_OF_WORDS = ("L", "M", "Nd", "Nl", "Pc")
 _OWN_ANCHOR = re.compile(r"\{\s*#([\w.:-]{1,200})[^{}\n]{0,200}\}\s*$")
 
 
@@ -82,8 +82,7 @@ class PageLink(NamedTuple):
     is_asset: bool = False
 
 
-@dataclass
-class Page:
+class Page(Struct):
     """What reading a page gave; `shows` says whether there is anything to see, words or not."""
 
     links: list[PageLink] = field(default_factory=list)
@@ -136,7 +135,6 @@ class _HtmlReader(HTMLParser):
         super().__init__()
         self.page = Page()
         self._subject = subject
-        self._ids: dict[str, int] = {}
         self._in_heading = False
         # The unseen element we are in, and how many of its name are open.
         self._unseen: tuple[str, int] | None = None
@@ -157,7 +155,8 @@ class _HtmlReader(HTMLParser):
             self.handle_data(unescape(self.rawdata))
         if cut:
             said = f"`{cut}` never ends, so nothing behind it is shown"
-            self._remark("broken-html", said, "close it", cut)
+            found = self._subject.finding("broken-html", said, "close it", self.getpos()[0])
+            self.page.remarks.append(replace(found, about=cut))
 
     def handle_data(self, data: str) -> None:
         if self.cdata_elem or self._unseen:
@@ -169,7 +168,8 @@ class _HtmlReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # Of two attributes with one name the first counts.
         attributes = {name: value or "" for name, value in reversed(attrs)}
-        self._identify(tag, attributes)
+        named = (attributes.get("id", ""), attributes.get("name", "") if tag == "a" else "")
+        self.page.anchors |= {name for name in named if name and _FILLER not in name}
         line = self.getpos()[0]
         targets = [PageLink(target, line, asset) for target, asset in _targets(tag, attributes)]
         self.page.links += targets
@@ -195,20 +195,6 @@ class _HtmlReader(HTMLParser):
             self._unseen = (name, depth) if depth else None
         elif tag in _HEADINGS:
             self._in_heading = False
-
-    def _remark(self, code: str, said: str, hint: str, about: str) -> None:
-        line = self.getpos()[0]
-        self.page.remarks.append(self._subject.finding(code, said, hint, line, about=about))
-
-    def _identify(self, tag: str, attributes: Mapping[str, str]) -> None:
-        own, line = attributes.get("id", ""), self.getpos()[0]
-        if own in self._ids:
-            said = f"id `{own}` is taken since line {self._ids[own]}"
-            self._remark("duplicate-id", said, "give each element an id of its own", own)
-        for name in (own, attributes.get("name", "") if tag == "a" else ""):
-            if name and _FILLER not in name:
-                self._ids.setdefault(name, line)
-                self.page.anchors.add(name)
 
 
 def _targets(tag: str, attributes: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
@@ -266,7 +252,6 @@ def read_markdown(subject: CheckedFile, text: str) -> Page:
         else:
             children: list[Token] = []
             parser.inline.parse(token.content, parser, environment, children)
-            page.remarks += _undefined(subject, children, line)
             shown = parser.renderer.render(children, parser.options, environment)
             said = "".join(_add_html(page, shown, line).texts)
             page.texts.append(said)
@@ -279,18 +264,6 @@ def read_markdown(subject: CheckedFile, text: str) -> Page:
     page.anchors |= heading_anchors(titles)
     page.anchors |= {own[1] for title in titles if (own := _OWN_ANCHOR.search(title))}
     return page
-
-
-def _undefined(subject: CheckedFile, children: Iterable[Token], line: int) -> Iterator[FileFinding]:
-    """References of a paragraph that nothing defines: they are left in its text."""
-    for child in children:
-        line += child.content.count("\n") + (child.type in ("softbreak", "hardbreak"))
-        for found in _UNDEFINED.finditer(child.content if child.type == "text" else ""):
-            label = (found[2] or found[1]).strip()
-            if label and not label.startswith("^"):
-                said = f"there is no definition of `[{label}]`"
-                hint = f"add a line `[{label}]: target`, or write the link out"
-                yield subject.finding("undefined-reference", said, hint, line, about=label)
 
 
 def _add_html(page: Page, text: str, line: int) -> Page:
@@ -306,14 +279,11 @@ def heading_anchors(titles: Iterable[str]) -> set[str]:
     """The anchors that GitHub makes; the second `intro` is `intro-1`, past those that are taken."""
     taken: dict[str, int] = {}
     for title in titles:
-        kept = (c for c in title.strip().lower() if c in " -" or _is_word(c))
+        kinds = ((c, unicodedata.category(c)) for c in title.strip().lower())
+        kept = (c for c, kind in kinds if c in " -" or kind.startswith(_OF_WORDS))
         first = slug = "".join(kept).replace(" ", "-")
         while slug in taken:
             taken[first] += 1
             slug = f"{first}-{taken[first]}"
         taken[slug] = 0
     return set(taken)
-
-
-def _is_word(char: str) -> bool:
-    return unicodedata.category(char).startswith(("L", "M", "Nd", "Nl", "Pc"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import PurePosixPath
-from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from signoff.toolbatch.checkers.tree import FileTree
 
@@ -43,7 +43,6 @@ _MEANINGS: Mapping[FileSeverity, Mapping[str, str]] = {
         "cell-order": "cells were not run from top to bottom, each once",
         "duplicate-key": "a key stands twice, and which counts is unclear",
         "empty-file": "nothing is in the file",
-        "empty-header": "a column has no name",
         "empty-page": "a page on which a reader sees nothing",
         "encoding": "text that is not UTF-8",
         "leaves-root": "a link out of the folder, or to a place on one machine",
@@ -55,39 +54,26 @@ _MEANINGS: Mapping[FileSeverity, Mapping[str, str]] = {
         "unchecked-page": "a link to a page in a folder that is never checked",
         "undefined-alias": "YAML refers to an anchor that is not there",
     },
-    FileSeverity.WARNING: {
-        "cell-without-output": "a code cell shows nothing",
-        "duplicate-header": "two columns have the same name",
-        "duplicate-id": "two elements of a page have the same id",
-        "no-rows": "a table with a header and nothing below it",
-        "orphan-page": "a page that no way leads to from the index",
-        "placeholder-link": "a link that goes nowhere on purpose",
-        "undefined-reference": "a reference link without its definition: readers see the brackets",
-    },
+    FileSeverity.WARNING: {"placeholder-link": "a link that goes nowhere on purpose"},
     FileSeverity.UNKNOWN: {
         "base-elsewhere": "`<base>` sends every link to another site, so none can be followed",
         "checker-failed": "a checker broke down on this file; nothing is known about it",
         "no-checker": "nobody can judge a file of this kind",
         "nothing-checked": "a folder holds no file that could be checked",
         "other-dialect": "not in the language or version read here; nothing is known about it",
-        "plugin-broken": "a third-party checker cannot be loaded or used",
-        "plugin-shadows": "a third-party checker has a name that is taken",
         "too-complex": "nested or long beyond what is read, or locked; nothing is known about it",
         "too-large": "larger than what is read; nothing is known about it",
         "too-many-files": "more files than are checked at once",
         "tool-missing": "the program or the library that could tell is not installed",
         "unreadable": "the file cannot be read, or leads out of the root",
     },
-    FileSeverity.NOTE: {
-        "too-many-findings": "the list of findings was cut off",
-    },
+    FileSeverity.NOTE: {"too-many-findings": "the list of findings was cut off"},
 }
 CODES = dict(sorted((code, said) for codes in _MEANINGS.values() for code, said in codes.items()))
 _SEVERITIES = {code: severity for severity, codes in _MEANINGS.items() for code in codes}
 
 
-@dataclass(frozen=True)
-class FileFinding:
+class FileFinding(Struct, frozen=True):
     """One remark; `about` says what it is about (a link's target), whatever line that is on."""
 
     path: str
@@ -99,16 +85,14 @@ class FileFinding:
     about: str = ""
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """How little is too little for a page; 0 asks for nothing beyond not being empty."""
 
     words: int = 0
     sections: int = 0
 
 
-@dataclass(frozen=True)
-class CheckedFile:
+class CheckedFile(Struct, frozen=True):
     """One file to be judged: its path below the root (with `/`), and its bytes."""
 
     path: str
@@ -117,7 +101,6 @@ class CheckedFile:
 
     @property
     def suffix(self) -> str:
-        """`.html` for `a/B.HTML`."""
         return PurePosixPath(self.path).suffix.lower()
 
     def finding(
@@ -130,7 +113,6 @@ class CheckedFile:
         about: str = "",
         severity: FileSeverity | None = None,
     ) -> FileFinding:
-        """A remark about this file."""
         said = " ".join(message.split())[:300]
         return FileFinding(
             self.path, line, code, said, hint, severity or FileSeverity.of(code), about
@@ -151,32 +133,17 @@ class CheckedFile:
         return self.finding("too-complex", f"cannot tell: {said}", hint)
 
 
-@runtime_checkable
-class Checker(Protocol):
-    """Judges files by their content; whatever a file contains, it answers and does not raise."""
-
-    name: str  # unique among all checkers
-    files: frozenset[str]  # suffixes (`.html`) and whole file names (`package.json`), in lower case
-    max_bytes: int  # larger files are not read; a finding says so
-
-    def check(self, subject: CheckedFile, tree: FileTree) -> Iterable[FileFinding]:
-        """Everything there is to say about the file."""
-        ...
-
-
-@dataclass
-class BuiltInChecker:
-    """A checker that comes with signoff; `library` is what it needs of the extra `checkers`."""
+class BuiltInChecker(Struct, frozen=True):
+    """Judges files by their content; `library` is what it needs of the extra `checkers`."""
 
     name: str
-    files: frozenset[str]
-    max_bytes: int
+    files: frozenset[str]  # suffixes (`.html`), in lower case
+    max_bytes: int  # larger files are not read; a finding says so
     look: Callable[[CheckedFile, FileTree], Iterator[FileFinding]]
     library: str = ""
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can tell anything here."""
         return not self.library or find_spec(self.library) is not None
 
     def check(self, subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:

@@ -7,9 +7,12 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from signoff.workspace.folders import open_regular
 
 T = TypeVar("T")
 LARGEST_READ = 64_000_000  # above this nothing is read, whoever asks
@@ -42,13 +45,11 @@ class FileTree:
         return size if stat.S_ISREG(mode) else None
 
     def is_folder(self, path: str) -> bool:
-        """Whether it is a folder."""
         if any(file.startswith(f"{clean_path(path)}/") for file in self._written):
             return True
         return stat.S_ISDIR(self.recall("stat", path, lambda: self._mode_and_size(path))[0])
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a folder."""
         return self.size(path) is not None or self.is_folder(path)
 
     def is_link(self, path: str) -> bool:
@@ -62,13 +63,11 @@ class FileTree:
             return written
         try:
             # Resolved before; a link put there since then is refused, and no pipe is waited for.
-            fd = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
-                regular = stat.S_ISREG(os.fstat(fd).st_mode)
-                content = file.read(LARGEST_READ + 1) if regular else None
+            with open_regular(real) as file:
+                content = file.read(LARGEST_READ + 1)
         except (OSError, ValueError):
             return None
-        return content if content is not None and len(content) <= LARGEST_READ else None
+        return content if len(content) <= LARGEST_READ else None
 
     def list(self, folder: str) -> tuple[str, ...]:
         """The names in a folder, sorted; none when it is no folder."""
@@ -113,8 +112,7 @@ def clean_path(path: str) -> str:
     return "" if clean == "." else clean
 
 
-@dataclass(frozen=True)
-class Walked:
+class Walked(Struct, frozen=True):
     """Files to check, each once; folders left out; named paths that are not there."""
 
     files: tuple[str, ...]

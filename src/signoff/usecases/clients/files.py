@@ -1,6 +1,6 @@
 """The files of a client that install changes: where they lie, read with care, swapped as a set.
 
-files_of(client, …) → ClientFile … · read_text · apply_all(changes): all of them, or none.
+ClientConfig.files → ClientFile … · ClientConfig.read · apply_all(changes): all of them, or none.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from signoff.domain.clients import Client
 from signoff.domain.digests import digest_bytes
@@ -44,15 +46,12 @@ class Scope(Enum):
 
 
 class Syntax(Enum):
-    """How a file is edited."""
-
     JSON = "json"
     TOML = "toml"
     WHOLE = "whole"
 
 
-@dataclass(frozen=True)
-class ClientFile:
+class ClientFile(Struct, frozen=True):
     """One file: what of ours belongs into it."""
 
     path: Path
@@ -63,16 +62,13 @@ class ClientFile:
 
 
 class FileOutcome(Enum):
-    """What happened to a file, or would."""
-
     CREATED = "created"
     CHANGED = "changed"
     REMOVED = "removed"
     KEPT = "kept"
 
 
-@dataclass(frozen=True)
-class ClientFileChange:
+class ClientFileChange(Struct, frozen=True):
     """A file before and after (None: there is none), or left because somebody changed it."""
 
     path: Path
@@ -82,7 +78,6 @@ class ClientFileChange:
 
     @property
     def outcome(self) -> FileOutcome:
-        """What it comes to."""
         if self.before == self.after:
             return FileOutcome.KEPT
         if self.before is None:
@@ -91,7 +86,6 @@ class ClientFileChange:
 
     @property
     def diff(self) -> str:
-        """The difference, for people."""
         return unified(self.before or "", self.after or "", str(self.path))
 
     @property
@@ -100,80 +94,79 @@ class ClientFileChange:
         return self.path.parent.name == "commands" or self.path.name == "SKILL.md"
 
 
-def base_folder(scope: Scope, top: Path, environ: Mapping[str, str]) -> Path:
-    """What the client's files lie below."""
-    if scope is Scope.PROJECT:
-        return top
-    if not environ.get("HOME"):
-        raise UsageError("`HOME` is not set, so there is no configuration of yours", "--project")
-    return Path(environ["HOME"])
+class ClientConfig(Struct, frozen=True):
+    """A client's configuration around here: the repository's, or the user's own."""
 
+    client: Client
+    scope: Scope
+    top: Path  # the checkout we are in, or the folder
+    environ: Mapping[str, str]
 
-def files_of(
-    client: Client, scope: Scope, top: Path, environ: Mapping[str, str]
-) -> Iterator[ClientFile]:
-    """Every file that install may change."""
-    base = base_folder(scope, top, environ)
-    folder = base / f".{client.name}"
-    if scope is Scope.USER:
-        folder = _own_folder(client, folder, environ)
-    if client.name == "claude":
-        yield ClientFile(folder / "settings.json", Syntax.JSON, hooks=True)
-        yield ClientFile(_claude_servers(scope, base, folder), Syntax.JSON, mcp=True)
-    elif client.name == "codex":
-        yield ClientFile(folder / "hooks.json", Syntax.JSON, hooks=True)
-        yield ClientFile(folder / "config.toml", Syntax.TOML, mcp=True)
-    else:
-        yield ClientFile(folder / "settings.json", Syntax.JSON, hooks=True, mcp=True)
-    for name, text in command_files(_FORMS.get(client.name, Form.MARKDOWN)):
-        yield ClientFile(folder / name, Syntax.WHOLE, text=text)
+    @property
+    def base(self) -> Path:
+        """What the client's files lie below."""
+        if self.scope is Scope.PROJECT:
+            return self.top
+        if not self.environ.get("HOME"):
+            hint = "--project"
+            raise UsageError("`HOME` is not set, so there is no configuration of yours", hint)
+        return Path(self.environ["HOME"])
 
+    @property
+    def own_folder(self) -> Path:
+        """Where the client keeps what is the user's, if a variable does not say otherwise."""
+        name = self.client.name
+        chosen = self.environ.get(_FOLDER_VARIABLES.get(name, ""))
+        home = self.environ.get(_HOME_VARIABLES.get(name, "")) or self.environ.get("HOME", "/")
+        return Path(chosen) if chosen else Path(home) / f".{name}"
 
-def _own_folder(client: Client, folder: Path, environ: Mapping[str, str]) -> Path:
-    chosen = environ.get(_FOLDER_VARIABLES.get(client.name, ""))
-    if chosen:
-        return Path(chosen)
-    home = environ.get(_HOME_VARIABLES.get(client.name, ""))
-    return Path(home) / folder.name if home else folder
+    def files(self) -> Iterator[ClientFile]:
+        """Every file that install may change."""
+        base, name = self.base, self.client.name
+        folder = self.own_folder if self.scope is Scope.USER else base / f".{name}"
+        if name == "claude":
+            yield ClientFile(folder / "settings.json", Syntax.JSON, hooks=True)
+            yield ClientFile(_claude_servers(self.scope, base, folder), Syntax.JSON, mcp=True)
+        elif name == "codex":
+            yield ClientFile(folder / "hooks.json", Syntax.JSON, hooks=True)
+            yield ClientFile(folder / "config.toml", Syntax.TOML, mcp=True)
+        else:
+            yield ClientFile(folder / "settings.json", Syntax.JSON, hooks=True, mcp=True)
+        for path, text in command_files(_FORMS.get(name, Form.MARKDOWN)):
+            yield ClientFile(folder / path, Syntax.WHOLE, text=text)
+
+    def read(self, path: Path) -> str | None:
+        """The file as text; None where there is none; ConfigInvalid for what we must not write."""
+        folders: list[Path] = []
+        if self.scope is Scope.PROJECT:
+            # A link in a repository can lead anywhere; at home people may have their reasons.
+            folders = [f for f in path.parents if f.is_relative_to(self.base)][:-1]
+        for place in (path, *folders):
+            if place.is_symlink():
+                raise ConfigInvalid(
+                    f"`{place}` is a symbolic link to `{place.readlink()}`",
+                    "replace the link by what it points to, or edit that by hand",
+                )
+            if place.exists() and not place.stat().st_mode & _ANY_WRITE:
+                hint = f"chmod u+w {shlex.quote(str(place))}"
+                raise ConfigInvalid(f"`{place}` is read-only", hint)
+        try:
+            data = read_plan_file(path, follow=False)
+        except PlanNotFound:
+            return None
+        except PlanUnreadable as error:
+            hint = f"look at `{path}`: no client writes one like that"
+            raise ConfigInvalid(error.message, hint) from error
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigInvalid(f"`{path}` is not UTF-8: {error}", f"correct `{path}`") from error
 
 
 def _claude_servers(scope: Scope, base: Path, folder: Path) -> Path:
     if scope is Scope.PROJECT:
         return base / ".mcp.json"
     return base / ".claude.json" if folder == base / ".claude" else folder / ".claude.json"
-
-
-def read_text(path: Path, scope: Scope, base: Path) -> str | None:
-    """The file as text; None where there is none; ConfigInvalid for what is not to be written."""
-    _refuse_links(path, scope, base)
-    try:
-        data = read_plan_file(path, follow=False)
-    except PlanNotFound:
-        return None
-    except PlanUnreadable as error:
-        hint = f"look at `{path}`: no client writes one like that"
-        raise ConfigInvalid(error.message, hint) from error
-    if not path.stat().st_mode & _ANY_WRITE:
-        raise ConfigInvalid(f"`{path}` is read-only", f"chmod u+w {shlex.quote(str(path))}")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigInvalid(f"`{path}` is not UTF-8: {error}", f"correct `{path}`") from error
-
-
-def _refuse_links(path: Path, scope: Scope, base: Path) -> None:
-    """A link in a repository can lead anywhere; in their own home people may have their reasons."""
-    checked = [path]
-    if scope is Scope.PROJECT:
-        checked += [folder for folder in path.parents if folder.is_relative_to(base)][:-1]
-    for place in checked:
-        if place.is_symlink():
-            raise ConfigInvalid(
-                f"`{place}` is a symbolic link to `{place.readlink()}`",
-                "replace the link by what it points to, or edit that by hand",
-            )
-        if place.is_dir() and not place.stat().st_mode & _ANY_WRITE:
-            raise ConfigInvalid(f"`{place}` is read-only", f"chmod u+w {shlex.quote(str(place))}")
 
 
 def backups_of(path: Path) -> list[Path]:
@@ -187,7 +180,7 @@ def backups_of(path: Path) -> list[Path]:
     return [place for _, place in sorted(found, reverse=True)]
 
 
-def apply_all(changes: Sequence[ClientFileChange]) -> tuple[ClientFileChange, ...]:
+def apply_all(changes: Sequence[ClientFileChange]) -> list[ClientFileChange]:
     """Make every change, with a backup of what was there; after a failure none is left."""
     done: list[ClientFileChange] = []
     try:
@@ -201,7 +194,7 @@ def apply_all(changes: Sequence[ClientFileChange]) -> tuple[ClientFileChange, ..
             with suppress(SignoffError, OSError):
                 _swap(ClientFileChange(change.path, change.after, change.before))
         raise
-    return tuple(done)
+    return done
 
 
 def remove_empty_folders(path: Path, base: Path) -> None:

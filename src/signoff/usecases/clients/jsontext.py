@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 DEEPEST = 200
 _SPACE = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.S)
@@ -29,8 +30,7 @@ class NotJson(ValueError):
         self.source = text.split("\n")[self.line - 1].strip()
 
 
-@dataclass(frozen=True)
-class JsonNode:
+class JsonNode(Struct, frozen=True):
     """A value, where it stands, and what is in it; `key` only within an object."""
 
     text: str
@@ -55,7 +55,6 @@ class JsonNode:
 
 
 def read(text: str) -> JsonNode:
-    """The one value in the text."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     node = _value(text, start, 0)
     end = _skip(text, node.end)
@@ -93,7 +92,6 @@ def insert(where: JsonNode, value: Any, key: str | None = None) -> str:
 
 
 def replace(node: JsonNode, value: Any) -> str:
-    """Another value in the place of this one."""
     text = node.text
     new = _dump(text, value, _line_indent(text, node.whole_start), node)
     return text[: node.start] + new + text[node.end :]

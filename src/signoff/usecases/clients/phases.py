@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 
@@ -24,6 +25,15 @@ Find the plan, always this way, never by guessing a file name:
 (without `--name`: `signoff resolve-active-plan`). It prints the plan's path, a tab, and the path of
 its progress. An error is an answer: show it and stop. Never fall back to another plan.
 """
+_MADE = """\
+The words after the command may hold `--name SLUG` (the plan's name) and what it is about.
+Find a plan, staged or not, always this way, never by guessing a file name:
+
+    signoff show SLUG --json
+
+(without `--name`: `signoff show --json`). `path` in the answer is its file. If there is no such
+plan yet, make it: {making}, which prints the path. Any other error is an answer: show it and stop.
+"""
 _RULES = """\
 Rules of every phase: only signoff decides what is done, by running the contracts itself. Do not
 edit marks, `status:`, protected tests, hooks or signoff's configuration to get a contract kept. You
@@ -34,14 +44,15 @@ _PLAN = """\
 Write a plan that signoff can check.
 
 {which}
-1. If there is no such plan yet: `signoff new SLUG`. Read the repository before you write.
+1. Read the repository before you write.
 2. Edit the plan file: context, then small steps. Each step has a target, a task, and a contract: a
    command that fails now and holds only when the step is really done. Add postconditions for the
    whole. Name in `touches:` what the plan may change, in `**protects:**` the tests that decide
    (with `**may_extend:**` if a step adds some), in `**may_change:**` settings and data that it
    changes.
 3. `signoff verify SLUG`, until it has no errors; then go through its warnings.
-4. Stop. Show the steps and contracts, and say that a person approves: `signoff approve SLUG`.
+4. Stop. Show the steps and contracts, and say that a person approves: `signoff approve SLUG`; a
+   staged plan a person activates first: `signoff activate SLUG`.
 """
 _WORK = """\
 Work on one step of a plan, then on the next.
@@ -72,50 +83,57 @@ Turn an idea into a sequence of plans.
 1. Read the repository and what is asked. Write down options, the choice and its reasons.
 2. Cut the work into plans that can each be signed off alone. For each: `signoff new --staged SLUG`,
    with `depends_on:` and `touches:` in its frontmatter, and steps as in /plan.
-3. Check each of them as /plan does. Show the order, and what a person decides:
-   `signoff activate SLUG`.
+3. `signoff verify SLUG` for each, until it has no errors. Show the order, and what a person
+   decides: `signoff activate SLUG`.
 """
 
 
 class Form(Enum):
-    """How a client wants its commands written."""
-
     MARKDOWN = "markdown"
     TOML = "toml"
     SKILL = "skill"
 
 
-@dataclass(frozen=True)
-class ClientCommand:
-    """One command."""
-
+class ClientCommand(Struct, frozen=True):
     name: str
     description: str
     body: str
+    making: str = ""  # what makes the plan where there is none; empty: there must be one
 
     @property
     def text(self) -> str:
-        """What the agent reads."""
-        return self.body.format(which=_WHICH) + "\n" + _RULES
+        which = _MADE.format(making=self.making) if self.making else _WHICH
+        return self.body.format(which=which) + "\n" + _RULES
 
 
 PHASES = (
-    ClientCommand("plan", "Write a plan with contracts that signoff can check", _PLAN),
+    ClientCommand(
+        "plan", "Write a plan with contracts that signoff can check", _PLAN, "`signoff new SLUG`"
+    ),
     ClientCommand("work", "Work on the steps of a plan, one at a time", _WORK),
     ClientCommand("review", "Review the work on a plan", _REVIEW),
-    ClientCommand("design", "Turn an idea into a sequence of plans", _DESIGN),
+    ClientCommand(
+        "design", "Turn an idea into a sequence of plans", _DESIGN, "`signoff new --staged SLUG`"
+    ),
 )
 
 
 def command_files(form: Form) -> Iterator[tuple[str, str]]:
     """Path below the client's folder, and content, of every command."""
     for phase in PHASES:
+        name, said, text = phase.name, phase.description, phase.text
         if form is Form.SKILL:
-            yield f"skills/{phase.name}/SKILL.md", _skill(phase)
+            when = f"{said}; when asked for ${name} or /{name} --name SLUG"
+            head = f"---\nname: {name}\ndescription: {when}\n---"
+            yield f"skills/{name}/SKILL.md", _marked(f"{head}\n\n{text}")
         elif form is Form.TOML:
-            yield f"commands/{phase.name}.toml", _toml(phase)
+            # A literal string: nothing in the texts is an escape, and none has three quotes.
+            head = f"description = {json.dumps(said)}"
+            prompt = f"{head}\nprompt = '''\n{text}'''\n"
+            yield f"commands/{name}.toml", _marked(prompt, in_toml=True)
         else:
-            yield f"commands/{phase.name}.md", _markdown(phase)
+            head = f"description: {said}\nargument-hint: --name SLUG [what it is about]"
+            yield f"commands/{name}.md", _marked(f"---\n{head}\n---\n\n{text}")
 
 
 def is_untouched(text: str) -> bool:
@@ -127,22 +145,6 @@ def is_untouched(text: str) -> bool:
 def is_ours(text: str) -> bool:
     """Whether we installed it, changed since or not."""
     return _MARK in text
-
-
-def _markdown(phase: ClientCommand) -> str:
-    head = f"description: {phase.description}\nargument-hint: --name SLUG [what it is about]"
-    return _marked(f"---\n{head}\n---\n\n{phase.text}")
-
-
-def _skill(phase: ClientCommand) -> str:
-    when = f"{phase.description}; when asked for ${phase.name} or /{phase.name} --name SLUG"
-    return _marked(f"---\nname: {phase.name}\ndescription: {when}\n---\n\n{phase.text}")
-
-
-def _toml(phase: ClientCommand) -> str:
-    # A literal string: nothing in the texts is an escape, and none has three quotes.
-    head = f"description = {json.dumps(phase.description)}"
-    return _marked(f"{head}\nprompt = '''\n{phase.text}'''\n", in_toml=True)
 
 
 def _marked(above: str, in_toml: bool = False) -> str:

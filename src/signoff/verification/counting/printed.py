@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
-from signoff.domain.counts import TestCounts, TestOutcome, named
+from msgspec import Struct
+from msgspec.structs import replace
+
 from signoff.domain.text import decode_output
-from signoff.verification.counting.sight import Sight
+from signoff.domain.verdict import TestCounts, TestOutcome, named
 from signoff.verification.counting.verbose import (
     FAILED,
     PASSED,
     PRINTED,
     SKIPPED,
+    Sight,
     read_cargo,
     read_go,
     read_summaries,
@@ -41,6 +43,7 @@ _UNLOADED = re.compile(
     r"ERROR: .*(?:_FailedTest|setUp(?:Class|Module) \().*|  ● Test suite failed to run"
     r"|.* Failed Suites [0-9]+ .*|FAIL\t.*\[(?:build|setup) failed\]|not ok .*bats-gather-tests.*"
     r"|(?: *✖|not ok [0-9]+ -) \S+\.[cm]?[jt]sx?(?: \([0-9.]+ms\))?"
+    r"| *✘ (?:Internal error.*|No tests found in .*|\S+ exited (?:due to|with a) .*)"
 )
 
 Said = dict[str, int]
@@ -61,8 +64,7 @@ def _nextest(match: re.Match[str]) -> Said:
     return {**said, "failed": failed, "skipped": said.get("skipped", 0) + not_run}
 
 
-@dataclass(frozen=True)
-class SummaryShape:
+class SummaryShape(Struct, frozen=True):
     """The shape of a runner's last lines, what their words count as, and how it names tests.
 
     Where the shape has a `total`, what neither failed nor was skipped has passed. Numbers stand in
@@ -295,7 +297,7 @@ def _says(streams: Streams, pattern: re.Pattern[str]) -> str:
 
 def _names(row: SummaryShape, lines: Sequence[str]) -> dict[str, TestOutcome]:
     """The tests that one runner names, as far as it does."""
-    text = "\n".join(lines)
+    text = "\n".join(line for line in lines if not _UNLOADED.fullmatch(line))
     told = [
         (match["id"], _OUTCOMES.get(match["word"], FAILED))
         for pattern in row.names

@@ -12,13 +12,14 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from signoff.domain.counts import TestCounts, TestOutcome
+from msgspec.structs import replace
+
+from signoff.domain.verdict import TestCounts, TestOutcome
 from signoff.verification.counting.printed import lines_of
 from signoff.verification.counting.verbose import (
     FAILED,

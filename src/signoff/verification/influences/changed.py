@@ -12,12 +12,13 @@ import posixpath
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+from msgspec import Struct, field
+
 from signoff.commands.analysis import analyse, invocations_of
-from signoff.commands.runners import runner_call
+from signoff.commands.programs import runner_call
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import (
     LANGUAGE_OF_PROGRAM,
@@ -29,8 +30,14 @@ from signoff.domain.languages import (
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
-from signoff.planfile.verify import demanded_files
-from signoff.planfile.verify.subjects import FORBIDS, is_plain, looked_at, measures, mentions
+from signoff.planfile.subjects import (
+    FORBIDS,
+    demanded_files,
+    is_plain,
+    looked_at,
+    measures,
+    mentions,
+)
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint
@@ -50,16 +57,14 @@ _SCRIPTED = re.compile(r".*\.(?:feature|robot|bats|story)")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
-@dataclass(frozen=True)
-class Influence:
+class Influence(Struct, frozen=True):
     """One changed file that influences the check, and how that is known."""
 
     path: str
     why: str
 
 
-@dataclass(frozen=True)
-class Approved:
+class Approved(Struct, frozen=True, dict=True):
     """The content as it was approved, and how to read a file of it."""
 
     manifest: Manifest
@@ -85,8 +90,7 @@ class Approved:
             return b""
 
 
-@dataclass(frozen=True)
-class CheckFacts:
+class CheckFacts(Struct, frozen=True):
     """What is known of the check that read the files."""
 
     texts: tuple[tuple[str, str], ...]  # all shell text of the check, each with its folder
@@ -121,8 +125,7 @@ def find_influences(
     )
 
 
-@dataclass(frozen=True)
-class _Finder:
+class _Finder(Struct, frozen=True, dict=True):
     now: Manifest
     approved: Approved
     facts: CheckFacts
@@ -162,6 +165,8 @@ class _Finder:
         there = self.approved.manifest
         found = {_in(folder, p) for text, folder in self.facts.texts for p in measures(text)}
         found -= self._compared_with_safe
+        if not found:
+            return frozenset()
         within = tuple(f"{path}/" for path in found)
         return frozenset(path for path in there if path in found or path.startswith(within))
 
@@ -203,8 +208,7 @@ class _Finder:
 
     def why_not_work(self, change: Change) -> str | None:
         """Why a changed file is no work; None when it is."""
-        path = change.path
-        language = language_of(path)
+        path, language = change.path, language_of(change.path)
         state = self.now.get(path) or self.approved.manifest.get(path)
         if state is None:
             return None
@@ -212,7 +216,7 @@ class _Finder:
             return "an empty folder"
         if state.kind is not FileKind.FILE:
             return "a link or special file"
-        if language is None:
+        if language is None and not self._is_script(path):
             return "no source code"
         if any(matches_any(self.facts.protects, name) for name in self._names_of(path)):
             return "in a protected place"
@@ -223,9 +227,16 @@ class _Finder:
         if self._loading.is_settings(path):
             return "named like settings"
         known = self.approved.languages
-        if known and language not in known | self._called_languages:
+        if known and language and language not in known | self._called_languages:
             return f"{language}, which the project was not written in"
         return self._why_influence(change)
+
+    def _is_script(self, path: str) -> bool:
+        """Whether a name without any suffix was, when approved, a program in a language we know."""
+        first = self.approved.text(path).partition("\n")[0]
+        words = first[2:].split() if first.startswith("#!") else ()
+        called = {posixpath.basename(word).rstrip("0123456789.") for word in words}
+        return "." not in posixpath.basename(path) and bool(called & LANGUAGE_OF_PROGRAM.keys())
 
     def _names_of(self, path: str) -> Iterator[str]:
         """A path, and what it is called by way of links that lead to a folder above it."""
@@ -329,9 +340,9 @@ class _Finder:
     def _is_package(self, folder: str) -> bool:
         """Whether modules in there have names of their own; not one that became a package now."""
         mark = posixpath.join(folder, "__init__.py")
-        if mark in self.approved.manifest or mark not in self.now:
-            return mark in self.now
-        return not any(posixpath.dirname(p) == folder for p in self.approved.manifest)
+        known = mark in self.approved.manifest or mark not in self.now
+        siblings = (p for p in self.approved.manifest if posixpath.dirname(p) == folder)
+        return mark in self.now if known else not any(siblings)
 
     def _is_searched(self, folder: str) -> bool:
         """Whether a search path of the check leads into the folder."""
@@ -370,10 +381,8 @@ class _Finder:
         """Whether the check may know of the change."""
         if not self.opened.complete or change.path in self.opened.files:
             return True
-        if is_document(change.path):
-            return False
-        if change.kind is not ChangeKind.MODIFIED:
-            return True
+        if is_document(change.path) or change.kind is not ChangeKind.MODIFIED:
+            return not is_document(change.path)
         before, now = self.approved.manifest.get(change.path), self.now.get(change.path)
         only_content = before is not None and now is not None and before[:2] == now[:2]
         return not only_content or posixpath.dirname(change.path) in self.opened.folders
@@ -385,5 +394,7 @@ def _in(folder: str, path: str) -> str:
 
 def _mentions(text: str, name: str) -> bool:
     """Whether a text names the file in a line that forbids nothing."""
+    if name not in text:
+        return False
     named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
     return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.domain.globs import matches_any
@@ -43,8 +44,7 @@ _PATTERN = re.compile(r"(?<![\w$])[\w.][\w./-]*/?\*[\w.*/-]*")
 _SEARCHED = re.compile(r"\bfind\s+([\w.][\w./-]*)")
 
 
-@dataclass(frozen=True)
-class CheckScripts:
+class CheckScripts(Struct, frozen=True, dict=True):
     """The scripts that are the check, as approved."""
 
     manifest: Manifest
@@ -213,8 +213,7 @@ _KEY = re.compile(r"[\"']?([\w.-]+)[\"']?\s*[:=]|<([\w.-]+)")
 _REACH = 300
 
 
-@dataclass(frozen=True)
-class LoadingSettings:
+class LoadingSettings(Struct, frozen=True, dict=True):
     """The settings that a check's tools read, as approved, and the code that they lead to."""
 
     manifest: Manifest

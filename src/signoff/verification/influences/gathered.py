@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from signoff.commands.launchers import Invocation, inside, is_plain
 from signoff.domain.digests import digest_bytes
@@ -193,8 +194,7 @@ class ShellText(NamedTuple):
     folder: str
 
 
-@dataclass
-class GatheredInfluences:
+class GatheredInfluences(Struct):
     """Grows while rules are applied; `pinned` is the answer."""
 
     content: ManifestIndex

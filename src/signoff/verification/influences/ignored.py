@@ -8,8 +8,10 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse
 from signoff.commands.launchers import inside
@@ -30,8 +32,7 @@ _NO_CODE = digest_of({})
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*", re.I)
 
 
-@dataclass(frozen=True)
-class LooseFiles:
+class LooseFiles(Struct, frozen=True):
     """Ignored files that no build or install made, as approved and as they lay before a judging."""
 
     approved: Mapping[str, str] = field(default_factory=dict)

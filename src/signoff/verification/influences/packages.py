@@ -7,17 +7,16 @@ workspace with the name of one that pytest brings along is loaded instead of it.
 
 from __future__ import annotations
 
-import configparser
-import os
 import posixpath
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.metadata import PathDistribution
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from signoff.domain.digests import digest_of
-from signoff.process.shell import find_tool
+from signoff.process.shell import package_folders
+from signoff.verification.ignored import ENVIRONMENT_FILES
 from signoff.verification.influences.gathered import (
     COMPILED,
     PRESENT,
@@ -27,6 +26,9 @@ from signoff.verification.influences.gathered import (
 )
 from signoff.verification.pins import fingerprint
 
+if TYPE_CHECKING:
+    from importlib.metadata import PathDistribution
+
 # Loaded before any test by the versions in use, wherever they are installed.
 _KNOWN = (
     *("_distutils_hack", "_hypothesis_ftz_detector", "_hypothesis_globals", "argcomplete", "attr"),
@@ -34,7 +36,6 @@ _KNOWN = (
     *("packaging", "pkg_resources", "py", "pygments", "setuptools"),
     *("six", "sortedcontainers", "tomli", "typing_extensions", "zipp"),
 )
-_PYTHONS = ("python3", "python")
 _PROJECT = re.compile(r"[A-Za-z0-9._-]+")
 _FOR_EXTRA = re.compile(r"\bextra\s*==")
 PLUGINS = b"[pytest11]"
@@ -47,41 +48,9 @@ def borrowed_modules(search_path: str) -> frozenset[str]:
     Asked once in a process: what an agent installs meanwhile makes no earlier work a shadow.
     """
     found = set(_KNOWN)
-    for folder in _search_path_packages(search_path):
+    for folder in package_folders(search_path):
         found |= _brought_with_pytest(folder)
     return frozenset(found)
-
-
-@lru_cache(maxsize=16)
-def installed_modules(search_path: str) -> frozenset[str]:
-    """Names of all modules that the interpreters of the search path have installed."""
-    found: set[str] = set()
-    for folder in _search_path_packages(search_path):
-        names = (entry.name.partition(".")[0] for entry in os.scandir(folder))
-        found.update(name for name in names if name.isidentifier())
-    return frozenset(found)
-
-
-def _search_path_packages(search_path: str) -> Iterator[str]:
-    """Where the interpreters of the search path have their packages."""
-    for name in _PYTHONS:
-        python = find_tool(name, search_path)
-        for prefix in _prefixes(python) if python is not None else ():
-            for folder in sorted(prefix.glob("lib*/python3*/*-packages")):
-                yield str(folder)
-
-
-def _prefixes(python: Path) -> Iterator[Path]:
-    """A virtual environment has its own beside the interpreter's; a shim may start any version."""
-    around = python.parent.parent
-    if python.parent.name == "shims":
-        yield from around.glob("versions/*")
-        yield from around.glob("installs/python/*")
-        return
-    real = Path(os.path.realpath(python)).parent.parent
-    for prefix in dict.fromkeys((around, real)):
-        yield prefix
-        yield prefix / "local"
 
 
 @lru_cache(maxsize=64)
@@ -96,6 +65,8 @@ def brought_with(folder: Path, roots: frozenset[str]) -> frozenset[str]:
 
     Only what is needed is read: a folder may hold hundreds of packages.
     """
+    from importlib.metadata import PathDistribution  # noqa: PLC0415 - reads mail, for pytest only
+
     installed = _installed(folder)
     ahead = [*roots]
     brought: set[str] = set()
@@ -157,16 +128,22 @@ def pin_environments(trail: GatheredInfluences) -> None:
     for folder in environments(trail):
         if is_used(folder, trail):
             _pin_python(folder, trail)
-    if any(_NODE.search(text) for text, _ in trail.texts):
+    on_path = f"/{_NODE_FOLDER}/.bin" in trail.search_path
+    if on_path or any(_NODE.search(text) for text, _ in trail.texts):
         _pin_node(trail)
     for path in [p for p in trail.pinned if _VENDORED.match(p)]:
         _pin_tree(f"{path.rpartition('vendor/')[0]}vendor/{posixpath.basename(path)}", trail)
 
 
 def environments(trail: GatheredInfluences) -> list[str]:
-    """Virtual environments in the workspace, by the file that makes a folder one."""
-    folders = map(posixpath.dirname, trail.content.anywhere("pyvenv.cfg"))
-    return [*filter(None, folders), *trail.content.ignored_environments()]
+    """Environments in the workspace, by the file that makes a folder one."""
+    folders = (
+        path.removesuffix(f"/{file}")
+        for file in ENVIRONMENT_FILES
+        for path in trail.content.anywhere(posixpath.basename(file))
+        if path.endswith(f"/{file}")
+    )
+    return [*folders, *trail.content.ignored_environments()]
 
 
 def is_used(environment: str, trail: GatheredInfluences) -> bool:
@@ -232,6 +209,8 @@ def _plugins(
     packages: str, names: list[str], trail: GatheredInfluences
 ) -> dict[str, list[list[str]]]:
     """Distribution → the plugins that it announces to pytest."""
+    import configparser  # noqa: PLC0415 - for pytest only
+
     found: dict[str, list[list[str]]] = {}
     for name in names:
         data = None
@@ -261,6 +240,7 @@ def _pin_module(packages: str, module: str, names: list[str], trail: GatheredInf
 def _pin_node(trail: GatheredInfluences) -> None:
     """Programs of node packages that the contract runs, and the packages that they belong to."""
     folders = {place for _, folder in trail.texts for place in upwards(folder)}
+    folders.update(posixpath.dirname(posixpath.dirname(front)) for front in trail.in_front)
     for folder in sorted(folders):
         modules = posixpath.join(folder, _NODE_FOLDER)
         for tool in sorted(trail.tools | trail.called):

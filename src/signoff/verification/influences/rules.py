@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Collection
 
 from signoff.commands.analysis import analyse, invocations_of
-from signoff.commands.behind import MakeCall, make_call, recipe_texts
-from signoff.commands.interpreters import INTERPRETERS, scripts_run
 from signoff.commands.launchers import SHELLS, Invocation, inside, is_plain, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, MakeRule, read_makefile
-from signoff.commands.proofs import package_scripts
+from signoff.commands.proofs import MakeCall, make_call, package_scripts, recipe_texts
+from signoff.commands.uses import INTERPRETERS, scripts_run
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
+from signoff.process.environment import STANDARD_PATH, activated_in
 from signoff.process.shell import find_tool
 from signoff.verification.ignored import Ignored
 from signoff.verification.influences.gathered import (
@@ -212,17 +212,28 @@ def follow_several_scripts(call: Invocation, trail: GatheredInfluences) -> None:
 
 
 def pin_in_front(trail: GatheredInfluences) -> None:
-    """Programs among the node packages, which go before the machine's while a script runs.
+    """Programs of activated environments and node packages, which go before the machine's.
 
     One that an install brings may appear, unless the machine had a program of this name already:
-    then it stands in for the one that was approved.
+    then it stands in for the one that was approved. What tests start by themselves is not seen, so
+    in an activated folder every name counts that the system has.
     """
+    if not trail.in_front:
+        return
+    root = trail.content.on_disk("")
+    activated = activated_in(trail.search_path, root)
+    entries = trail.search_path.split(":")
+    machine = ":".join(e for e in entries if e and not activated_in(e, root))
     for folder in trail.in_front:
-        for name in sorted({*trail.called, *_STARTED_BY_NPM}):
+        names = {*trail.called, *_STARTED_BY_NPM}
+        if folder in activated:
+            listed = trail.content.listed(folder)
+            names.update(n for n in listed if find_tool(n, STANDARD_PATH) is not None)
+        for name in sorted(names):
             path = f"{folder}/{name}"
             if not trail.content.has(path):
                 continue
-            if find_tool(name, trail.search_path) is not None:
+            if find_tool(name, machine) is not None:
                 trail.pin(path)
                 continue
             links, end = trail.content.trace(path)
@@ -313,9 +324,10 @@ def influences_of(
     see through (`eval "$X"`, `$TOOL`, a program that starts others) adds nothing: `verify` says
     "cannot tell" about it, and `**protects:**` is the way to name it.
     """
-    trail = _followed(
-        contract, GatheredInfluences(ManifestIndex(manifest, read, ignored), search_path)
-    )
+    trail = GatheredInfluences(ManifestIndex(manifest, read, ignored), search_path)
+    for folder in activated_in(search_path, trail.content.on_disk("")):
+        trail.put_in_front(folder)
+    _followed(contract, trail)
     pin_in_front(trail)
     pin_startup(trail)
     pin_environments(trail)

@@ -10,9 +10,10 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
 
@@ -21,8 +22,7 @@ _HEADER = re.compile(r"\s*\[\s*([^\]]*?)\s*\]")
 _DEFAULTS = "DEFAULT"
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """One section of a settings file: keys of a table, or the header of an ini section.
 
     An ini header that ends in `*` stands for every section that begins so.
@@ -109,8 +109,7 @@ def _is_header(wanted: str, found: str) -> bool:
     return found.startswith(wanted[:-1]) if wanted.endswith("*") else found == wanted
 
 
-@dataclass(frozen=True)
-class ToolSettings:
+class ToolSettings(Struct, frozen=True):
     """What a tool obeys besides its command line.
 
     Names are patterns for `files` and `everywhere`, `file#section` for the other two.

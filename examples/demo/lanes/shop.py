@@ -1,0 +1,1 @@
+PRICES = {"apple": 3, "bread": 4}

@@ -1,0 +1,376 @@
+"""`run --jobs N`: steps worked on side by side, each in a lane, and landed one onto the other."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import best_isolation
+from tests.cli.kit import Desk
+from tests.cli.plans import Step, step
+
+pytestmark = pytest.mark.skipif(
+    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
+)
+
+# Waits in the lane until this many agents are at work.
+TOGETHER = """
+touch "${{0%/*}}/meet/$SIGNOFF_STEP"
+until [ "$(ls "${{0%/*}}/meet" | wc -l)" -ge {count} ]; do sleep 0.05; done
+"""
+WRITE = "echo done > room-$SIGNOFF_STEP"
+
+
+def rooms(count: int, **fields: str) -> list[Step]:
+    """Independent steps, each with a file of its own."""
+    given = {"needs": "none", **fields}
+    return [step(f"Room {i}", f"grep -q done room-{i}", **given) for i in range(1, count + 1)]
+
+
+@pytest.fixture
+def confined(desk: Desk) -> Desk:
+    (desk.agents / "meet").mkdir()
+    sandbox = f'[sandbox]\nwritable = ["{desk.agents}"]\n'
+    return desk.git().person(f'{sandbox}isolation = "{best_isolation(None)}"\n')
+
+
+def together(count: int) -> str:
+    return TOGETHER.format(count=count)
+
+
+def test_independent_steps_are_worked_on_at_the_same_time(confined: Desk) -> None:
+    confined.agent(f"{together(3)}\n{WRITE}\nls > seen-$SIGNOFF_STEP").plan(*rooms(3))
+    confined.run("--yes", "--jobs", "3").exits(0)
+    for number in "123":
+        seen = confined.read(f"seen-{number}").split()
+        assert f"room-{number}" in seen
+        assert not {f"room-{other}" for other in "123" if other != number} & {*seen}
+    assert {e["data"]["lane"] for e in confined.entries("attempt.started")} == {1, 2, 3}
+    assert len(confined.entries("step.landed")) == 3
+    status = confined.status()
+    assert status["gate"] == "open" and status["status"] == "done"
+
+
+def test_a_settings_line_says_how_many(confined: Desk) -> None:
+    config = (confined.folder / "config.toml").read_text()
+    confined.person(f"{config}\n[run]\njobs = 2\n")
+    confined.agent(f"{together(2)}\n{WRITE}").plan(*rooms(2))
+    confined.run("--yes").exits(0)
+
+
+def test_nothing_of_a_lane_is_in_the_workspace_before_it_landed(confined: Desk) -> None:
+    go = confined.agents / "go"
+    confined.agent(f"{WRITE}\n{together(2)}\nuntil [ -e {go} ]; do sleep 0.05; done")
+    confined.plan(*rooms(2))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until(lambda: len(list((confined.agents / "meet").iterdir())) == 2)
+    assert not [p.name for p in confined.workspace.glob("room-*")]
+    assert {s["lane"] for s in confined.status()["steps"]} == {1, 2}
+    confined.about_plan("status").shows("in lane 1", "in lane 2")
+    go.touch()
+    running.end().exits(0)
+    assert len(list(confined.workspace.glob("room-*"))) == 2
+
+
+def test_steps_that_need_others_wait_for_them(confined: Desk) -> None:
+    last = step("Roof", "grep -q done roof && grep -q done room-1", needs="1, 2")
+    confined.agent(f'if [ "$SIGNOFF_STEP" = 3 ]; then cat room-1 room-2 > roof; else {WRITE}; fi')
+    confined.plan(*rooms(2), last).run("--yes", "--jobs", "3").exits(0)
+    assert sorted(confined.dispatched()[:2]) == ["1", "2"] and confined.dispatched()[2:] == ["3"]
+
+
+def test_without_needs_the_order_is_the_files(confined: Desk) -> None:
+    plain = [step(f"Room {i}", f"grep -q done room-{i}") for i in (1, 2)]
+    confined.agent(WRITE).plan(*plain).run("--yes", "--jobs", "4").exits(0)
+    assert confined.dispatched() == ["1", "2"]
+    assert "step.landed" not in confined.kinds()
+
+
+def test_steps_that_touch_the_same_files_are_kept_apart(confined: Desk) -> None:
+    confined.agent('date +%s%N > "start-$SIGNOFF_STEP"; sleep 0.3; echo done >> shared')
+    steps = [
+        step(
+            f"Room {i}",
+            f"test $(grep -c done shared) -ge {i}",
+            needs="none",
+            touches=["shared", f"start-{i}"],
+        )
+        for i in (1, 2)
+    ]
+    confined.plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert "step.turned_back" not in confined.kinds()
+    assert confined.read("shared").split() == ["done", "done"]
+
+
+def test_changes_in_different_places_of_one_file_land_together(confined: Desk) -> None:
+    confined.file("list", "".join(f"line {i}\n" for i in range(20)))
+    edit = 'sed -i "s/^line $((SIGNOFF_STEP * 5))$/done $SIGNOFF_STEP/" list'
+    confined.agent(f"{together(2)}\n{edit}")
+    steps = [step(f"Edit {i}", f"grep -q 'done {i}' list", needs="none") for i in (1, 2)]
+    confined.plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    text = confined.read("list")
+    assert "done 1\n" in text and "done 2\n" in text
+    assert "step.turned_back" not in confined.kinds()
+
+
+def test_a_step_whose_files_collide_is_done_again_on_what_landed(confined: Desk) -> None:
+    confined.file("name", "nobody\n")
+    confined.agent(f'{together(2)}\nsed -i "1s/$/ $SIGNOFF_STEP/" name')
+    steps = [
+        step(f"Name {i}", f"grep -q ' {i}' name", needs="none", on_fail="abort") for i in (1, 2)
+    ]
+    confined.plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert sorted(confined.read("name").split()) == ["1", "2", "nobody"]
+    (back,) = confined.entries("step.turned_back")
+    assert "`name`" in back["data"]["message"]
+    again = [a for a in confined.attempts() if a.step == back["step"]][-1]
+    assert (
+        "You start again from what the project holds now" in again.prompt
+        and "`name`" in again.prompt
+    )
+
+
+def test_a_step_whose_check_breaks_on_what_landed_is_done_again(confined: Desk) -> None:
+    confined.file("limit.py", "limit = 5\n")
+    # The third begins when the first has landed; until then the second waits with its copy.
+    confined.agent(
+        'meet="${0%/*}/meet"; touch "$meet/$SIGNOFF_STEP"\n'
+        "case $SIGNOFF_STEP in\n1) echo limit = 9 > limit.py ;;\n3) touch end.py ;;\n"
+        '2) cp limit.py copy.py; until [ -e "$meet/3" ]; do sleep 0.05; done ;;\nesac'
+    )
+    steps = [
+        step("Raise", "grep -q 9 limit.py", needs="none"),
+        step("Copy", "cmp limit.py copy.py", needs="none", on_fail="abort"),
+        step("End", "test -e end.py", needs="1"),
+    ]
+    confined.plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("copy.py") == "limit = 9\n"
+    (back,) = confined.entries("step.turned_back")
+    assert back["step"] == "2" and "broken" in back["data"]["message"]
+
+
+def test_contracts_are_judged_side_by_side_before_anybody_works(confined: Desk) -> None:
+    """Each check waits for the others: one after the other, none would ever end."""
+    meet = confined.agents / "meet"
+    wait = f"until [ $(ls {meet} | wc -l) -ge 3 ]; do sleep 0.05; done"
+    steps = [
+        step(f"Room {i}", f"touch {meet}/{i}; {wait}; grep -q done room-{i}", needs="none")
+        for i in (1, 2, 3)
+    ]
+    confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "3").exits(0)
+
+
+def test_after_two_collisions_a_step_is_worked_on_in_the_workspace(confined: Desk) -> None:
+    confined.file("name", "nobody\n")
+    # A quick step begins once the one before it has landed: twice the slow one lets them go first.
+    confined.agent(
+        'meet="${0%/*}/meet"; touch "$meet/$SIGNOFF_STEP"\n'
+        "if [ $SIGNOFF_STEP = 1 ] && [ $attempt -le 2 ]; then\n"
+        '  until [ -e "$meet/$((attempt * 2 + 1))" ]; do sleep 0.05; done\nfi\n'
+        'sed -i "1s/^/$SIGNOFF_STEP /" name'
+    )
+    quick = [
+        step(f"Quick {i}", f"grep -qw {i} name", needs=str(i - 1) if i > 2 else "none")
+        for i in range(2, 8)
+    ]
+    confined.plan(step("Slow", "grep -qw 1 name", needs="none"), *quick)
+    confined.run("--yes", "--jobs", "2").exits(0)
+    backs = [e["step"] for e in confined.entries("step.turned_back")]
+    assert backs.count("1") == 2
+    begun = [e["data"] for e in confined.entries("attempt.started") if e["step"] == "1"]
+    assert ["lane" in data for data in begun] == [True, True, False]
+
+
+def test_a_lie_in_a_lane_is_refused_and_never_seen_in_the_workspace(confined: Desk) -> None:
+    confined.agent(
+        f"{together(2)}\nif [ $SIGNOFF_STEP = 1 ]; then echo all done > boast; else {WRITE}; fi"
+    )
+    first, second = rooms(2, on_fail="escalate")
+    confined.plan(first, second).run("--yes", "--jobs", "2").exits(6)
+    assert not (confined.workspace / "boast").exists()
+    assert confined.read("room-2") == "done\n"
+    states = {s["id"]: s["state"] for s in confined.status()["steps"]}
+    assert states == {"1": "blocked", "2": "done"}
+
+
+def test_a_retry_goes_on_from_what_its_lane_held(confined: Desk) -> None:
+    confined.agent(
+        f"if [ $SIGNOFF_STEP = 2 ]; then {together(2)} {WRITE}; exit; fi\n"
+        'touch "${0%/*}/meet/1"\nif [ -e half ]; then cp half room-1; else echo done > half; fi'
+    )
+    confined.plan(*rooms(2, on_fail="retry(1), then escalate")).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("room-1") == "done\n"
+
+
+def test_protected_files_hold_in_lanes(confined: Desk) -> None:
+    confined.file("tests/check.sh", "grep -q done room-1\n")
+    confined.agent(
+        f"{together(2)}\n"
+        f"if [ $SIGNOFF_STEP = 1 ]; then echo true > tests/check.sh; else {WRITE}; fi"
+    )
+    cheat = step(
+        "Room 1",
+        "sh tests/check.sh",
+        needs="none",
+        protects=["tests/**"],
+        on_fail="escalate",
+    )
+    confined.plan(cheat, rooms(2)[1]).run("--yes", "--jobs", "2").exits(6)
+    (refused,) = [
+        e
+        for e in confined.entries("verdict")
+        if e["step"] == "1" and e["data"]["phase"] == "attempt"
+    ]
+    assert refused["data"]["reason"] == "tampered"
+    assert confined.read("tests/check.sh") == "grep -q done room-1\n"
+
+
+def test_the_agents_of_other_lanes_share_the_budget(confined: Desk) -> None:
+    report = json.dumps({"tokens": 10, "usd": 0})
+    confined.agent(f"{together(2)}\n{WRITE}\necho '{report}' > \"$SIGNOFF_USAGE_FILE\"")
+    confined.plan(*rooms(2), budget="max 100 tokens").run("--yes", "--jobs", "2").exits(0)
+    assert confined.status()["spent"]["tokens"] == 20
+
+
+def test_an_interrupt_ends_every_lane_and_the_run_goes_on_later(confined: Desk) -> None:
+    go = confined.agents / "go"
+    confined.agent(f"{together(2)}\nuntil [ -e {go} ]; do sleep 0.05; done\n{WRITE}")
+    confined.plan(*rooms(2))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until(lambda: len(list((confined.agents / "meet").iterdir())) == 2)
+    running.process.send_signal(signal.SIGINT)
+    running.end().exits(130)
+    assert confined.processes() == []
+    ended = confined.entries("attempt.finished")
+    assert [e["data"]["lost"] for e in ended] == [True, True]
+    go.touch()
+    confined.run("--jobs", "2").exits(0)
+
+
+def test_where_no_lane_can_be_shown_it_says_so_and_goes_on_in_line(desk: Desk) -> None:
+    desk.person('[sandbox]\nisolation = "none"\n')
+    desk.agent(WRITE).plan(*rooms(2))
+    ended = desk.run("--yes", "--jobs", "2").exits(0)
+    assert "steps run one after the other" in ended.stderr
+    assert desk.dispatched() == ["1", "2"]
+
+
+@pytest.mark.parametrize("point", ["landed", "attempt-started", "verdict-appended", "agent-ended"])
+def test_a_kill_loses_nothing_of_any_lane(confined: Desk, point: str) -> None:
+    confined.agent(WRITE).plan(*rooms(3))
+    confined.variable(SIGNOFF_CRASH_AT=f"{point}:2")
+    confined.run("--yes", "--jobs", "3").exits(-signal.SIGKILL)
+    del confined.variables["SIGNOFF_CRASH_AT"]
+    confined.run("--jobs", "3").exits(0)
+    assert len(list(confined.workspace.glob("room-*"))) == 3
+    assert len(confined.entries("step.done")) == 3
+    confined.about_plan("audit").exits(0)
+
+
+def test_a_lane_holds_dependencies_that_nobody_can_change(confined: Desk) -> None:
+    confined.file(".gitignore", "node_modules/\n").file("node_modules/tool/index.js", "1\n")
+    confined.agent(
+        f"{together(2)}\n(echo 2 > node_modules/tool/index.js) 2>/dev/null\n"
+        f"cp node_modules/tool/index.js used-$SIGNOFF_STEP\n{WRITE}"
+    )
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("node_modules/tool/index.js") == "1\n"
+    assert confined.read("used-1") == confined.read("used-2") == "1\n"
+
+
+def test_work_that_lies_in_ignored_files_is_done_again_in_the_workspace(confined: Desk) -> None:
+    confined.file(".gitignore", "dist/\n")
+    confined.agent(
+        f"{together(2)}\n"
+        f"if [ $SIGNOFF_STEP = 1 ]; then mkdir -p dist; touch dist/app; else {WRITE}; fi"
+    )
+    build = step("Build", "test -e dist/app", needs="none", on_fail="abort")
+    confined.plan(build, rooms(2)[1]).run("--yes", "--jobs", "2").exits(0)
+    assert (confined.workspace / "dist" / "app").exists()
+    (back,) = confined.entries("step.turned_back")
+    assert back["data"]["in_workspace"] and "ignored files" in back["data"]["message"]
+
+
+def test_what_a_lane_ignores_does_not_land(confined: Desk) -> None:
+    confined.file(".gitignore", "build/\n")
+    confined.agent(f"{together(2)}\nmkdir -p build; echo x > build/out\n{WRITE}")
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert not Path(confined.workspace, "build").exists()
+    assert Isolation(confined.entries("verdict")[-1]["data"]["isolation"]).has_own_view
+
+
+def test_a_check_that_contradicts_itself_in_a_lane_is_flaky(confined: Desk) -> None:
+    tally = confined.agents / "tally"
+    flaky = f"echo x >> {tally}; test $(wc -l < {tally}) -ge 3"
+    confined.agent(f"{together(2)}\n{WRITE}")
+    first = step("Room 1", flaky, needs="none", on_fail="retry(2), then escalate")
+    confined.plan(first, rooms(2)[1]).run("--yes", "--jobs", "2").exits(6)
+    assert {s["id"]: s["state"] for s in confined.status()["steps"]}["1"] != "done"
+
+
+def test_settings_that_an_agent_edits_in_a_lane_are_asked_about(confined: Desk) -> None:
+    edit = "printf '[roles.x]\\ncommand = \"true\"\\n' >> signoff.toml"
+    confined.agent(f"{together(2)}\n{WRITE}\n[ $SIGNOFF_STEP = 1 ] && {edit}; true")
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(6)
+    (asked,) = confined.entries("escalation.opened")
+    assert asked["data"]["cause"] == "plan-edited"
+
+
+def test_what_a_person_undoes_after_a_landing_stays_undone(confined: Desk) -> None:
+    confined.file("keep.txt", "as it was\n")
+    confined.agent(
+        f"{together(2)}\nif [ $SIGNOFF_STEP = 1 ]; then {WRITE}; echo changed > keep.txt; fi"
+    )
+    confined.plan(*rooms(2, on_fail="escalate")).run("--yes", "--jobs", "2").exits(6)
+    assert confined.read("keep.txt") == "changed\n"
+    confined.file("keep.txt", "as it was\n")
+    confined.answer("retry")
+    confined.run("--jobs", "2").exits(6)
+    assert confined.read("keep.txt") == "as it was\n"
+
+
+def test_a_person_who_comes_between_a_kill_and_the_next_run_loses_nothing(confined: Desk) -> None:
+    confined.agent(f"{WRITE}\nmkdir -p pkg; echo p > pkg/m-$SIGNOFF_STEP").plan(*rooms(2))
+    confined.variable(SIGNOFF_CRASH_AT="landed:1")
+    confined.run("--yes", "--jobs", "2").exits(-signal.SIGKILL)
+    del confined.variables["SIGNOFF_CRASH_AT"]
+    confined.file("room-1/notes", "a day of work").file("pkg", "mine")
+    confined.run("--jobs", "2")
+    assert confined.read("room-1/notes") == "a day of work" and confined.read("pkg") == "mine"
+
+
+def test_a_merged_file_stays_executable(confined: Desk) -> None:
+    confined.file("tool.sh", "".join(f"line {i}\n" for i in range(20)))
+    edit = 'sed -i "s/^line $((SIGNOFF_STEP * 5))$/done $SIGNOFF_STEP/" tool.sh'
+    confined.agent(f"{together(2)}\n{edit}\n[ $SIGNOFF_STEP = 2 ] && chmod +x tool.sh; true")
+    steps = [step(f"Edit {i}", f"grep -q 'done {i}' tool.sh", needs="none") for i in (1, 2)]
+    confined.plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert (confined.workspace / "tool.sh").stat().st_mode & 0o111
+
+
+def test_no_agent_writes_what_another_reports(confined: Desk) -> None:
+    confined.agent(
+        'echo "$SIGNOFF_USAGE_FILE" > "${0%/*}/meet/$SIGNOFF_STEP"\n'
+        'until [ -s "${0%/*}/meet/1" ] && [ -s "${0%/*}/meet/2" ]; do sleep 0.05; done\n'
+        '[ $SIGNOFF_STEP = 1 ] && echo \'{"tokens": 999999}\' > "$(cat "${0%/*}/meet/2")"\n'
+        f"{WRITE}"
+    )
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert confined.status()["spent"]["tokens"] != 999_999
+
+
+def test_work_in_a_lane_goes_on_there_without_jobs_too(confined: Desk) -> None:
+    confined.agent(
+        f"if [ $SIGNOFF_STEP = 2 ]; then {together(2)} {WRITE}; exit; fi\n"
+        'touch "${0%/*}/meet/1"\nif [ -e half ]; then cp half room-1; else echo done > half; fi'
+    )
+    confined.variable(SIGNOFF_CRASH_AT="before-attempt:3")
+    confined.plan(*rooms(2, on_fail="retry(1), then escalate"))
+    confined.run("--yes", "--jobs", "2").exits(-signal.SIGKILL)
+    del confined.variables["SIGNOFF_CRASH_AT"]
+    confined.run().exits(0)
+    assert confined.read("room-1") == "done\n"

@@ -1,0 +1,102 @@
+"""Random plans side by side end as in line: the same steps proved, the same work there."""
+
+from __future__ import annotations
+
+import random
+import signal
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from signoff.process.sandboxes import best_isolation
+from tests.cli.kit import Desk
+from tests.cli.plans import Step, step
+
+pytestmark = pytest.mark.skipif(
+    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
+)
+STEPS = 6
+ACTS = {
+    "own": "echo {n} > own-{n}",
+    "shared": 'sed -i "1s/^/{n} /" shared',
+    "apart": 'sed -i "s/^line {n}$/line {n} of {n}/" long',
+    "liar": "echo I am done",
+    "regression": "echo {n} > own-{n}; rm -f own-1",
+}
+PROOFS = {
+    "own": "grep -qx {n} own-{n}",
+    "shared": "grep -qw {n} shared",
+    "apart": "grep -qx 'line {n} of {n}' long",
+    "liar": "test -e never-{n}",
+    "regression": "grep -qx {n} own-{n}",
+}
+KILLED_AT = ("attempt-started", "agent-ended", "attempt-finished", "landed", "projected")
+
+
+class Chosen(NamedTuple):
+    """One random plan: what each step's agent does, and what it needs."""
+
+    acts: list[str]
+    needs: list[str]
+
+    def steps(self) -> list[Step]:
+        return [
+            step(f"Part {n}", PROOFS[act].format(n=n), needs=needs, on_fail="escalate")
+            for n, (act, needs) in enumerate(zip(self.acts, self.needs, strict=True), 1)
+        ]
+
+
+def choose(chance: random.Random) -> Chosen:
+    acts = [chance.choice(["own", "shared", "shared", "apart", "liar"]) for _ in range(STEPS)]
+    needs = ["none"]
+    for number in range(2, STEPS + 1):
+        needed = [str(n) for n in range(1, number) if chance.random() < 0.25]
+        needs.append(", ".join(needed) or "none")
+    if acts[0] == "own" and chance.random() < 0.5:
+        acts[-1], needs[-1] = "regression", "1"  # else it may come first, and break nothing
+    return Chosen(acts, needs)
+
+
+def prepare(desk: Desk, chosen: Chosen) -> Desk:
+    acts = desk.agents / "acts"
+    acts.mkdir()
+    for number, act in enumerate(chosen.acts, 1):
+        (acts / str(number)).write_text(ACTS[act].format(n=number))
+    desk.person(f'[sandbox]\nwritable = ["{desk.agents}"]\n')
+    desk.file("shared", "base\n").file(
+        "long", "\n\n\n".join(f"line {n}" for n in range(STEPS + 2)) + "\n"
+    )
+    return desk.git().agent('. "${0%/*}/acts/$SIGNOFF_STEP"').plan(*chosen.steps())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_plan_ends_side_by_side_as_it_ends_in_line(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    chosen = choose(chance)
+    line, beside = Desk(tmp_path / "line"), Desk(tmp_path / "beside")
+    try:
+        expected = prepare(line, chosen).run("--yes", "--jobs", "1").code
+        point = f"{chance.choice(KILLED_AT)}:{chance.randint(1, 4)}"
+        prepare(beside, chosen).variable(SIGNOFF_CRASH_AT=point)
+        killed = beside.run("--yes", "--jobs", "4").code
+        del beside.variables["SIGNOFF_CRASH_AT"]
+        assert killed in (expected, -signal.SIGKILL), (point, killed)
+        assert beside.run("--jobs", "4").code == expected
+        assert states(beside) == states(line)
+        assert work(beside, chosen) == work(line, chosen)
+        seen = [e["data"] for e in beside.entries("step.landed")]
+        assert all(data["onto"] != data["snapshot"] for data in seen)
+    finally:
+        line.close()
+        beside.close()
+
+
+def states(desk: Desk) -> dict[str, str]:
+    return {s["id"]: s["state"] for s in desk.status()["steps"]}
+
+
+def work(desk: Desk, chosen: Chosen) -> dict[str, object]:
+    """What lies in the workspace, where the order in which others landed makes no difference."""
+    own = {p.name: p.read_text() for p in desk.workspace.glob("own-*")}
+    return {"own": own, "long": desk.read("long"), "shared": sorted(desk.read("shared").split())}

@@ -1,0 +1,1 @@
+"""What people install: the wheel, alone in an environment of its own."""
