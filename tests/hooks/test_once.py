@@ -9,6 +9,8 @@ import json
 import subprocess
 from collections import Counter
 
+import pytest
+
 from tests.cli.ended import LIMIT_S
 from tests.cli.plans import step
 from tests.cli.project import Project
@@ -50,6 +52,13 @@ def assert_once(found: list[Traced]) -> None:
     states = {call.detail for call in found if call.function == FOLD}
     runs = Counter(detail.rpartition(" ")[0] for detail in states)
     assert {run: count for run, count in runs.items() if count > 1} in ({}, {" False": 2})
+
+
+@pytest.mark.parametrize("verb", ["verify", "approve", "run"])
+def test_each_text_is_parsed_once_and_the_chain_folded_once(project: Project, verb: str) -> None:
+    project.agent("echo in > login.txt").named("auth", step("Log in", "test -s login.txt"))
+
+    assert_once(traced(project, verb, "auth", *(["--yes"] if verb != "verify" else [])))
 
 
 def test_audit_parses_each_text_once_and_folds_the_chain_once(project: Project) -> None:
