@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -37,12 +38,12 @@ def calls(out: Path) -> list[Traced]:
     return [Traced(*line.split("\t", 1)) for line in lines]
 
 
-def _main() -> None:
-    out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    sys.argv = ["signoff", *sys.argv[2:]]
+@contextmanager
+def traced_calls(out: Path) -> Iterator[None]:
+    """Note the calls that are made within this block, in every thread that it starts."""
     import signoff
-    from signoff.__main__ import main
 
+    file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     top = f"{Path(signoff.__file__).parent}/"
     names: dict[CodeType, str] = {}
     kept: list[object] = []  # or another state would get the same address
@@ -70,12 +71,26 @@ def _main() -> None:
             name = f"{code.co_filename.removeprefix(top)}:{code.co_qualname}" if inside else ""
             names[code] = name
         if name:
-            os.write(out, f"{name}\t{detail(name, frame)}\n".encode())
+            os.write(file, f"{name}\t{detail(name, frame)}\n".encode())
 
     hook: Callable[..., None] = note
     threading.setprofile(hook)
     sys.setprofile(hook)
-    main()
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        os.close(file)
+
+
+def _main() -> None:
+    out = Path(sys.argv[1])
+    sys.argv = ["signoff", *sys.argv[2:]]
+    from signoff.__main__ import main
+
+    with traced_calls(out):
+        main()
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import signoff
+from signoff.testing.model import scripted_model
+from signoff.testing.script import Script, say, use
+from tests.agents.loopkit import write
 from tests.cli.plans import step
 from tests.cli.project import Project
 from tests.hooks.kit import FakeClient
 from tests.hooks.test_once import stop_traced, traced
-from tests.traced import Traced
+from tests.traced import Traced, calls, traced_calls
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 MOST_LINES = 10
@@ -46,6 +49,19 @@ def test_a_stop_hook_is_walked_as_the_page_tells(bound: Project) -> None:
         ran = stop_traced(client)
 
     assert _missing(_walk("A client's stop hook"), ran) == []
+
+
+def test_a_tool_call_is_walked_as_the_page_tells(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in project.environment().items():
+        monkeypatch.setenv(name, value)
+    model = scripted_model(Script([use(write("a.md", "# a")), say("done")]))
+    out = project.folder / "calls"
+    with traced_calls(out):
+        signoff.run_agent("Create `a.md`.", model=model, workspace=project.workspace)
+
+    assert _missing(_walk("One tool call of the built-in loop"), calls(out)) == []
 
 
 def test_a_function_out_of_order_is_missed() -> None:
