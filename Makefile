@@ -52,7 +52,7 @@ imports: $(DEV_STAMP) ## Rooms import only downwards
 budgets: $(DEV_STAMP) ## The house is no larger than budgets.toml says
 	$(BIN)/python scripts/budgets.py
 
-names: $(DEV_STAMP) ## No class name twice, none with a word that the glossary retired
+names: $(DEV_STAMP) ## No class name twice, none with a retired word; docstrings begin with a verb or a noun
 	$(BIN)/python scripts/names.py
 
 docs: $(DEV_STAMP) ## Generated reference pages are up to date

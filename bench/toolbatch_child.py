@@ -84,7 +84,7 @@ def _look_up_s(root: Path, runner: BatchRunner) -> float:
     """How long it takes to find that a call was made before."""
     call = propose("x", "read", {"path": "out/0.txt"}, root=root)
     runner.run([call])
-    duplicates = runner.looker.duplicates
+    duplicates = runner.state.duplicates
     assert duplicates.repeated(call)
     best = 1.0
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Check public names: no class name stands twice, none uses a word that the glossary retired."""
+"""Check words: class names stand once and avoid retired words; docstrings begin with an answer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ SOURCE = REPOSITORY / "src" / "signoff"
 GLOSSARY = REPOSITORY / "docs" / "glossary.md"
 RETIRED_HEADING = "## Retired words"
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# A docstring that begins with one of these leaves it to the reader to say what comes back.
+_QUESTION = re.compile(r"\W*(?:how|what|whe(?:n|re|ther)|which|who(?:m|se)?|why)(?:ever)?\b", re.I)
+_HAS_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_classes() -> Iterator[tuple[str, str]]:
@@ -45,6 +48,27 @@ def retired_names() -> list[str]:
     return sorted(place for place, name in named if not retired.isdisjoint(_words(name)))
 
 
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each docstring with its line: of the module, of classes and functions, and below a field."""
+    for node in ast.walk(tree):
+        if not isinstance(node, _HAS_DOCSTRING):
+            continue
+        texts = node.body if isinstance(node, ast.Module | ast.ClassDef) else node.body[:1]
+        for text in (t for t in texts if isinstance(t, ast.Expr)):
+            if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
+                yield text.lineno, text.value.value
+
+
+def docstrings_that_ask() -> list[str]:
+    """Places of docstrings that begin with a question word."""
+    return [
+        f"{path.relative_to(REPOSITORY)}:{line}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, text in sorted(docstrings(ast.parse(path.read_text("utf-8"))))
+        if _QUESTION.match(text)
+    ]
+
+
 def _module(path: Path) -> str:
     return str(path.relative_to(SOURCE).with_suffix(""))
 
@@ -59,7 +83,8 @@ def main() -> int:
     """Print what is wrong with names; 1 when something is."""
     wrong = [f"`{name}` names a class in more than one module" for name in names_twice()]
     wrong += [f"`{name}` uses a word that the glossary retired" for name in retired_names()]
-    print("\n".join(wrong) or "every public class has a name of its own")
+    wrong += [f"{p}: begin with a verb or a noun, not a question" for p in docstrings_that_ask()]
+    print("\n".join(wrong) or "every class has a name of its own, every docstring answers")
     return int(bool(wrong))
 
 

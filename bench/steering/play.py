@@ -124,7 +124,7 @@ class _Play:
 
     def _is_done(self) -> bool:
         call = propose("x", "read", {"path": "x"}, root=self._root)
-        return self._runner.looker.around(call).settled
+        return self._runner.state.around(call).settled
 
     def _note(self, result: BatchResult, action: NextAction | None) -> None:
         for outcome in result.results:
@@ -133,15 +133,15 @@ class _Play:
         if not self._model.follows or first is None or first.ok or not first.rule:
             return
         # What is wrong with the text of a write says nothing about the advice to write it.
-        if not self._runner.looker.before(first.call).breaks:
+        if not self._runner.state.before(first.call).breaks:
             self._blocked.append(f"{action}: {first.text}")
 
     def _steered(self, result: BatchResult) -> NextAction | None:
         """What the model is told to do: the message of the turn, else the way on of a result."""
         said = result.steering
         if result.ending is BatchEnding.VERIFY:
-            looker = self._runner.looker
-            said = steering.most_specific(looker.around(o.call, o) for o in result.results)
+            state = self._runner.state
+            said = steering.most_specific(state.around(o.call, o) for o in result.results)
         if said is not None:
             self._rules.append(said.rule)
             self._model.hear(said.text)

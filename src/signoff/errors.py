@@ -19,7 +19,7 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
 
 class Exit(IntEnum):
-    """What a command's exit code means."""
+    """Meanings of a command's exit code."""
 
     YES = 0
     NOT_DONE = 1
@@ -105,7 +105,7 @@ class NotReady(SignoffError):
 
 
 class NotSignedOff(SignoffError):
-    """What is asked for needs a plan whose content, as it is now, was signed off."""
+    """The request needs a plan whose content, as it is now, was signed off."""
 
     exit_code = Exit.NOT_DONE
     default_hint = "signoff run PLAN"
@@ -349,7 +349,7 @@ def all_error_types() -> list[type[SignoffError]]:
 
 
 def how_to_install(extra: str) -> str:
-    """What adds an optional part to this very installation, wherever it came from."""
+    """The command that adds an optional part to this very installation, wherever it came from."""
     import json  # noqa: PLC0415 - errors are loaded by what must answer at once
     import shlex  # noqa: PLC0415 - as above
     import sys  # noqa: PLC0415 - as above

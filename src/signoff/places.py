@@ -1,6 +1,6 @@
-"""Where signoff keeps its own things on this machine: home folder and the user's own file.
+"""Places of signoff's own things on this machine: home folder and the user's own file.
 
-A leaf, and light: what must answer at once starts here.
+A leaf, and light: everything that must answer at once starts here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-SEATS_FOLDER = "seats"  # in the home: which clients work where
-SEAT_SUFFIX = ".seat"
+CLIENTS_FOLDER = "seats"  # stored; in the home: which clients work where
+CLIENT_SUFFIX = ".seat"
 HOME_VARIABLE = "SIGNOFF_HOME"
 DATABASE_VARIABLE = "SIGNOFF_DATABASE"
 _NO_FILE = "/no-configuration-is-shown"
@@ -41,7 +41,7 @@ def resolve_home(environ: Mapping[str, str]) -> Path:
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
-    """The same as text."""
+    """The home folder as text."""
     chosen = environ.get(HOME_VARIABLE)
     if not chosen:
         return os.path.join(_state_folder(environ), "signoff")
@@ -55,7 +55,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """Where the user's own configuration lives."""
+    """Path of the user's own configuration."""
     return as_path(_user_file(environ))
 
 
@@ -131,17 +131,17 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _state_folder(environ: Mapping[str, str]) -> str:
-    """Where programs keep state, by the custom of the system."""
+    """Folder in which programs keep state, by the custom of the system."""
     user = os.path.expanduser("~")
     if sys.platform == "darwin":
         return os.path.join(user, "Library", "Application Support")
     return environ.get("XDG_STATE_HOME", "").strip() or os.path.join(user, ".local", "state")
 
 
-def any_seats(environ: Mapping[str, str]) -> bool:
-    """Whether a client ever took a seat that nobody cleared away yet; hooks ask it at once."""
+def any_clients(environ: Mapping[str, str]) -> bool:
+    """True when a client connected and its note is still there; hooks ask this at once."""
     try:
-        names = os.listdir(os.path.join(home_folder(environ), SEATS_FOLDER))
+        names = os.listdir(os.path.join(home_folder(environ), CLIENTS_FOLDER))
     except OSError:
         return False
-    return any(name.endswith(SEAT_SUFFIX) for name in names)
+    return any(name.endswith(CLIENT_SUFFIX) for name in names)

@@ -112,7 +112,7 @@ def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
 
 
 def open_engine(harness: Harness) -> DurableEngine:
-    """What makes a run durable; loading it takes longer than everything before it."""
+    """Load what makes a run durable; that takes longer than everything before it."""
     from signoff.orchestrator.engine import Engine  # noqa: PLC0415
 
     return Engine(harness.settings.database_url, harness.home.path)

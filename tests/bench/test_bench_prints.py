@@ -91,6 +91,15 @@ def test_the_same_as_json_says_what_each_number_is() -> None:
     assert line["ok"] is None, "a line without a goal is neither met nor missed"
 
 
+def test_what_judging_and_watching_may_cost_is_a_goal_that_is_met_or_missed() -> None:
+    found = json.loads(_bench("--quick", "--json", "--only", "judging", "--only", "watching"))
+    lines = {line["what"]: line for line in found["lines"]}
+    goals = {"judging after work, 100 files": 1.15, "pytest, 100 files, opens watched": 1.05}
+    for what, goal in goals.items():
+        assert lines[what]["goal"] == goal
+        assert lines[what]["ok"] is (lines[what]["ratio"] <= goal)
+
+
 def _bench(*options: str) -> str:
     done = subprocess.run(
         (sys.executable, str(BENCH), *options), capture_output=True, text=True, check=False

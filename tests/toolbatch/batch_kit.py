@@ -190,7 +190,7 @@ class Scene:
                 **parts,
             ),
         )
-        self.looker = self.runner.looker
+        self.state = self.runner.state
         self._calls = 0
 
     def _content(self) -> str:
@@ -205,7 +205,7 @@ class Scene:
     def done(self) -> bool:
         """Whether it holds as it is."""
         call = self.calls(("glob", {"pattern": "*"}))[0]
-        return self.looker.around(call).settled and not self.task.is_over
+        return self.state.around(call).settled and not self.task.is_over
 
     def calls(self, *batch: tuple[str, dict[str, Any] | str]) -> list[Call]:
         """The calls of a batch, numbered on."""

@@ -103,7 +103,7 @@ def test_looks_that_were_proposed_together_fail_as_one(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     looks = [("read", {"path": f"{name}/gone.txt"}) for name in "abcd"]
     assert scene.play(*looks).ending is BatchEnding.CONTINUE
-    assert scene.looker.counts.errors == 1
+    assert scene.state.counts.errors == 1
 
 
 def test_a_success_between_errors_starts_the_count_anew(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_guidance_neither_counts_as_an_error_nor_forgives_one(tmp_path: Path) ->
     blocked = scene.one("bash", command="sed -i s/one/two/ a.txt")
     assert blocked.kind is ResultKind.BLOCKED
     assert not blocked.is_error
-    assert scene.looker.counts.errors == 2
+    assert scene.state.counts.errors == 2
     assert scene.play(("read", {"path": "c/gone"})).ending is BatchEnding.HALT
 
 
@@ -143,7 +143,7 @@ def test_what_a_person_declines_is_no_error(tmp_path: Path) -> None:
         outcome = scene.one("ask_user", question=f"may I {number}?")
         assert outcome.kind is ResultKind.DECLINED
         assert not outcome.is_error
-    assert scene.looker.counts.errors == 0
+    assert scene.state.counts.errors == 0
 
 
 def test_the_confidence_gate_keeps_a_call_from_being_made(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_reading_an_unchanged_file_again_is_a_duplicate_and_no_error(tmp_path: P
     assert scene.one("read", path="a.txt").text == "A"
     again = scene.one("read", path="a.txt")
     assert (again.kind, again.ok) == (DUPLICATE, True)
-    assert scene.looker.counts.errors == 0
+    assert scene.state.counts.errors == 0
 
 
 def test_reading_a_file_that_somebody_changed_is_no_duplicate(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_once_the_conversation_was_cut_looking_again_is_no_repetition(tmp_path: 
     scene = Scene(tmp_path)
     scene.put("a.txt", "A")
     scene.one("read", path="a.txt")
-    scene.looker.forget()
+    scene.state.forget()
     assert scene.one("read", path="a.txt").text == "A"
 
 
@@ -125,7 +125,7 @@ def test_only_so_many_calls_are_remembered(tmp_path: Path) -> None:
     scene.put("a.txt", "A")
     for line in range(MOST_REMEMBERED + 50):
         scene.one("read", path="a.txt", first_line=line)
-    assert len(scene.looker.duplicates) == MOST_REMEMBERED
+    assert len(scene.state.duplicates) == MOST_REMEMBERED
     assert scene.one("read", path="a.txt", first_line=0).kind is EXECUTED
     assert scene.one("read", path="a.txt", first_line=MOST_REMEMBERED + 49).kind is DUPLICATE
 

@@ -30,7 +30,7 @@ def test_commands_that_say_no_are_observations_and_end_nothing(tmp_path: Path) -
     assert result.ending is BatchEnding.CONTINUE
     for code in range(1, 9):
         assert scene.play(look(f"exit {code}")).ending is BatchEnding.CONTINUE
-    assert scene.looker.counts.errors == 0
+    assert scene.state.counts.errors == 0
 
 
 def test_the_very_same_command_that_says_no_again_and_again_ends_the_turn(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_first_reads_after_everything_exists_are_work_and_not_an_audit(tmp_path:
 
 def test_with_a_step_of_its_own_plan_open_nothing_is_handed_over(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "Create `one.md`.")
-    scene.looker.open_steps = lambda: 1
+    scene.state.open_steps = lambda: 1
     scene.one("write", path="one.md", content="# one\n")
     scene.one("read", path="one.md")
     for _ in range(6):
@@ -140,7 +140,7 @@ def test_a_repair_ends_when_no_round_is_left(tmp_path: Path) -> None:
         broken(scene, ("one.md", "thin"))
     assert scene.task.is_over
     assert scene.one("write", path="far.txt", content="b\n").ok
-    assert scene.looker.repair is None
+    assert scene.state.repair is None
 
 
 def test_a_repair_is_judged_on_the_answer_and_not_on_the_first_look_after_it(

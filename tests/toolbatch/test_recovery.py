@@ -140,7 +140,7 @@ def test_the_next_action_of_every_advice_can_be_taken(tmp_path: Path) -> None:
         for text in texts:
             scene.runner.execute = partial(_failing, text)
             for _ in range(5):
-                scene.looker.forget()
+                scene.state.forget()
                 outcome = scene.one(
                     tool, path="a.txt", old="x", new="y", content="z", command="x y", items=["q"]
                 )

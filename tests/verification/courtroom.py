@@ -57,14 +57,14 @@ class Courtroom:
             self.root,
             pins,
             self,
-            self.bench,
+            self.runner,
             Rooms(self.root, why_not="none here"),
-            Obstacles(pins, self.root, self.bench.enclosure, HeldOutChecks(self.heldout)),
+            Obstacles(pins, self.root, self.runner.enclosure, HeldOutChecks(self.heldout)),
             judgings=self.judgings,
         )
 
     @property
-    def bench(self) -> CheckRunner:
+    def runner(self) -> CheckRunner:
         """Where its contracts run."""
         return CheckRunner(self.search_path, self.environ, self.cancelled, self._hear)
 

@@ -150,16 +150,16 @@ def test_isolation_that_is_demanded_and_missing_is_unknown_and_nothing_runs(
 
 
 def test_a_list_is_read_once_per_line_without_blanks(court: Courtroom) -> None:
-    found = court.bench.read_list("printf 'b\\n\\n  a \\nb\\r\\n\\n'", court.root)
+    found = court.runner.read_list("printf 'b\\n\\n  a \\nb\\r\\n\\n'", court.root)
     assert found == ("b", "a")
 
 
 @pytest.mark.parametrize("command", ["echo a; exit 1", "kill -9 $$", "no-such-command-anywhere"])
 def test_a_list_from_a_failing_command_is_no_list(court: Courtroom, command: str) -> None:
     with pytest.raises(ListUnreadable, match="the list could not be read"):
-        court.bench.read_list(command, court.root)
+        court.runner.read_list(command, court.root)
 
 
 def test_a_list_without_end_is_refused_instead_of_cut(court: Courtroom) -> None:
     with pytest.raises(ListUnreadable, match="longer than 16000000 bytes"):
-        court.bench.read_list("head -c 17000000 /dev/zero | tr '\\0' 'x'", court.root)
+        court.runner.read_list("head -c 17000000 /dev/zero | tr '\\0' 'x'", court.root)

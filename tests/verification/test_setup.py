@@ -35,10 +35,10 @@ def make(tmp_path: Path) -> Make:
 
     def made(command: str = MAKES, timeout_s: float = 60) -> ScratchSetUp:
         rules = IgnoreRules((IgnoreFile("", "vendor/\nbuild/\n*.log\n"),))
-        bench = CheckRunner(safe_search_path(os.environ["PATH"], root), dict(os.environ))
+        runner = CheckRunner(safe_search_path(os.environ["PATH"], root), dict(os.environ))
         return ScratchSetUp(
             Setup(command, timeout_s),
-            bench,
+            runner,
             JudgingPlace(root),
             Workspace(root, tmp_path / "store", rules),
             NOTHING_SECRET,

@@ -1,1 +1,1 @@
-"""Who does the work: any command line, a person, or an agent with a plan of its own."""
+"""Workers: any command line, a person, or an agent with a plan of its own."""

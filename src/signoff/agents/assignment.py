@@ -1,4 +1,4 @@
-"""What an agent is given and what it hands back: work, what it used, or that it is blocked."""
+"""An agent's assignment and its report: work, what it used, or that it is blocked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AttemptReport(Struct, frozen=True):
 
 
 class AnswerKind(StrEnum):
-    """What an agent can say of a step it does not finish. Stored words."""
+    """An agent's answers about a step it does not finish. Stored words."""
 
     BLOCKED = "blocked"
     IMPOSSIBLE = "impossible"
@@ -69,9 +69,9 @@ class Answer(Struct, frozen=True):
 
 
 def read_answer(path: Path) -> Answer | None:
-    """What the agent wrote: `blocked: why`, or JSON with `answer` and `reason`; None without.
+    """Read the agent's answer: `blocked: why`, or JSON with `answer` and `reason`; None without.
 
-    Text of no known kind is a question: whoever writes to this file wants to be heard.
+    Text of no known kind is a question: an agent that writes to this file wants to be heard.
     """
     try:
         text = _read_small_file(path).decode("utf-8", "replace").strip()
@@ -111,7 +111,7 @@ class Usage(Struct, frozen=True):
         return told | ({"session": self.session} if self.session else {})
 
     def or_more(self, other: Usage | None) -> Usage:
-        """What two reports of the same attempt say together: nobody gets by with the smaller."""
+        """Join two reports of the same attempt: the larger number counts."""
         if other is None:
             return self
         tokens = [n for n in (self.tokens, other.tokens) if n is not None]
@@ -132,7 +132,7 @@ class UsageLimit(Struct, frozen=True):
 
 
 def read_usage(path: Path) -> Usage | None:
-    """What the agent reported, or None; a malformed report is no report."""
+    """Read the agent's report of its usage; None without one; a malformed report is no report."""
     data = _read_object(path)
     tokens, usd, model = data.get("tokens"), data.get("usd"), data.get("model", "")
     # By type, because True is an int, and by range, because NaN compares with nothing.
@@ -147,13 +147,13 @@ def read_usage(path: Path) -> Usage | None:
 
 
 def read_work_s(path: Path) -> float:
-    """How long an attempt had worked when its driver last looked."""
+    """Seconds that an attempt had worked when its driver last looked."""
     work_s = _read_object(path).get("work_s")
     return work_s if type(work_s) is float and 0 <= work_s < MOST_USD else 0.0
 
 
 def read_failure(path: Path) -> str:
-    """Why no model served the built-in loop any more, as it tells beside what it used."""
+    """The reason why no model served the built-in loop any more, as it wrote it down."""
     failed = _read_object(path).get("failed")
     return failed[:LONGEST_REASON] if isinstance(failed, str) else ""
 

@@ -121,7 +121,7 @@ class CommandAgent(Struct, frozen=True):
         return UsageMeter(reader, self.prices, log, Path(home) if home else None, role.model)
 
     def _confinement(self, assignment: Assignment, argv: tuple[str, ...]) -> Confinement | None:
-        """What the role's own command names may be read: whoever approved it named it."""
+        """Rights of the attempt: it may read what the role's approved command names."""
         if self.enclosure.of_agents is Isolation.NONE:
             return None
         named = [path for word in argv if (path := _named(word, assignment.workspace))]
@@ -147,9 +147,9 @@ class CommandAgent(Struct, frozen=True):
 def try_role(
     role: Role, environ: Mapping[str, str], search_path: str, workspace: Path
 ) -> tuple[Trouble | None, str]:
-    """For `doctor`: start the role's program and have it say its version.
+    """Start the role's program for `doctor` and have it say its version.
 
-    What is wrong, or the version; both empty of a command of which nothing is known.
+    Returns what is wrong, or the version; both empty for an unknown command.
     """
     role, preset = with_preset(role), preset_of(role)
     words = shlex.split(role.command)
@@ -200,7 +200,7 @@ def _command_line(
 
 
 def _named(word: str, workspace: Path) -> Path | None:
-    """What a word names outside the workspace; a relative one must be a file, or `..` would count.
+    """Path outside the workspace that a word names; a relative one must be a file, or `..` counts.
 
     Without following links on the way: those in the workspace are the agent's.
     """
@@ -214,7 +214,7 @@ def _named(word: str, workspace: Path) -> Path | None:
 
 
 def why_it_ended(seen: Observation, isolation: Isolation) -> str:
-    """What the launcher said of an agent that never ran, or that its sandbox was in its way.
+    """The launcher's words about an agent that never ran, or that its sandbox was in its way.
 
     What an agent printed is its own word, so it only chooses among clauses that are ours.
     """

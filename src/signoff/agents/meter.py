@@ -1,4 +1,4 @@
-"""What a client says of itself while it works: tokens, dollars, model, session, last words, limits.
+"""Read what a client prints while it works: tokens, dollars, model, session, last words, limits.
 
 Everything read here was printed by an untrusted process. So counts never go down, and what is
 called a usage limit only postpones an attempt, a bounded number of times.
@@ -47,7 +47,7 @@ _LOOK_EVERY_S = 1.0
 
 @dataclass
 class _Counted:
-    """What one model used; cached input is part of the input."""
+    """Usage of one model; cached input is part of the input."""
 
     input: int = 0
     cached: int = 0
@@ -105,7 +105,7 @@ class UsageMeter:
     def count(
         self, message: object, used: int, output: int, cached: int = 0, usd: object = None
     ) -> None:
-        """What one message took, and what it cost if the client says so.
+        """Count the tokens of one message, and its cost if the client says so.
 
         A client may tell the same message several times; None is always another one.
         """
@@ -135,7 +135,7 @@ class UsageMeter:
             self.usd = max(self.usd or 0.0, float(usd))  # type: ignore[arg-type]
 
     def name(self, model: object = None, session: object = None, words: object = None) -> None:
-        """Who answers, in which conversation, and what was said last."""
+        """Note the model, the conversation, and the last words."""
         if isinstance(model, str) and model:
             self.model = model[:LONGEST_MODEL]
         if isinstance(session, str) and session:
@@ -192,7 +192,7 @@ _UNIT_S = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 
 
 def reset_named_in(text: str, now: float) -> float | None:
-    """When the limit is over, as clients word it: `|1764554400`, `in 1h 5m`, `resets 3pm`."""
+    """Time at which a limit ends, as clients word it: `|1764554400`, `in 1h 5m`, `resets 3pm`."""
     epoch = _EPOCH.search(text)
     if epoch is not None:
         return float(epoch[1])
@@ -245,7 +245,7 @@ class AttemptWatch:
     def report(
         self, seen: Observation, why_it_ended: Callable[[Observation], str]
     ) -> AttemptReport:
-        """How it ended; all that it used, told or overheard."""
+        """Report how it ended, and all that it used, told or overheard."""
         asked, meter = self._assignment, self._meter
         meter.finish()
         if asked.role.agent == LOOP:
@@ -269,7 +269,7 @@ class AttemptWatch:
         return told if heard is None else heard.or_more(told)
 
     def _used_up(self, used: Usage) -> str:
-        """Which budget of the plan is used up, in words; empty while there is some left."""
+        """The budget of the plan that is used up, in words; empty while there is some left."""
         tokens, usd = self._assignment.tokens_left, self._assignment.usd_left
         if tokens is not None and used.tokens is not None and used.tokens >= tokens:
             return f"the budget was used up: {used.tokens:,} tokens, of {tokens:,} that were left"

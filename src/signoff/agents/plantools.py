@@ -173,7 +173,7 @@ class PlanView(Struct, frozen=True):
         return self.session.plan_show()
 
     def is_ready_to_finalize(self) -> bool:
-        """Whether a final answer would be accepted now; checks without a verdict are run first."""
+        """True when a final answer would be accepted now; checks without a verdict run first."""
         self.session.judge_pending()
         return self.session.gate().open
 

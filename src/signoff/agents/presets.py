@@ -245,7 +245,7 @@ def with_preset(role: Role) -> Role:
 
 
 def _hosts(role: Role, preset: Preset | None) -> tuple[str, ...] | None:
-    """With the agent's own behind the word that stands for them; those of another agent go."""
+    """Hosts of the role, with the agent's own in place of the word for them."""
     hosts = role.hosts
     if hosts is None or AGENT_HOSTS not in hosts:
         return hosts
@@ -261,7 +261,7 @@ def _hosts(role: Role, preset: Preset | None) -> tuple[str, ...] | None:
 
 
 def own_places(role: Role, program: str, home: Path) -> tuple[Path, ...]:
-    """What a known client must be able to write in the home folder; an unknown command: nothing.
+    """Places in the home folder that a known client must write to; none for an unknown command.
 
     Of a preset the folders are made, since a client cannot make them where it may not write.
     """
@@ -286,7 +286,7 @@ def installed_presets(search_path: str, workspace: Path) -> Iterator[Preset]:
 
 
 def sandbox_variables(preset: Preset | None, *, confined: bool) -> dict[str, str]:
-    """What the client is told beside what the role passes on."""
+    """Variables that the client gets beside those that the role passes on."""
     if preset is None:
         return {}
     return {**dict(preset.sets), **(dict(preset.sets_confined) if confined else {})}

@@ -33,7 +33,7 @@ class Material(Struct, frozen=True):
 
 
 class Setback(Struct, frozen=True):
-    """Why the attempt before did not count."""
+    """The reason why the attempt before did not count."""
 
     message: str
     exit_code: int | None

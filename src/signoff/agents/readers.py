@@ -1,4 +1,4 @@
-"""How each known client tells what it uses: one reader per kind of output, fed line by line.
+"""Read what known clients print about their usage: one reader per kind of output, line by line.
 
 A line that a reader does not understand raises, and the meter goes on with the next one.
 """
@@ -153,7 +153,7 @@ _THOUSANDS = {"": 1, None: 1, "k": 1_000, "M": _MILLION}
 
 
 def read_aider(meter: UsageMeter, line: bytes) -> None:
-    """What aider prints for people, a line after every answer."""
+    """Read the line for people that aider prints after every answer."""
     text = decode_output(line)
     used = _AIDER.match(text)
     if used is not None:
@@ -174,7 +174,7 @@ _MINI = re.compile(r"mini-swe-agent \(step \d+, \$([\d.]+)\):")
 
 
 def read_mini(meter: UsageMeter, line: bytes) -> None:
-    """What mini-swe-agent prints for people: dollars before every step, and no tokens."""
+    """Read the lines for people of mini-swe-agent: dollars before every step, and no tokens."""
     text = decode_output(line)
     paid = _MINI.match(text)
     if paid is not None:

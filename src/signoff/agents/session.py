@@ -126,7 +126,7 @@ class PlanSession(SessionChain):
         return state.plan is not None and state.author is not Author.DERIVED
 
     def open_steps(self) -> int:
-        """How many steps of its own plan the agent has not called done, nor anybody let go."""
+        """Number of steps of its own plan that are neither called done by the agent nor let go."""
         if not self.has_own_plan or self.state.plan is None:
             return 0
         records = (self.state.record(step.id) for step in self.state.plan.steps)
@@ -235,14 +235,14 @@ class PlanSession(SessionChain):
         return tuple((child, shares[child.id].step) for child in children if child.is_shut)
 
     def spent(self) -> Cost:
-        """What this session and all below it used."""
+        """Usage of this session and all below it."""
         used = self.look().spent
         for child in self.children():
             used += child.spent()
         return used
 
     def left(self) -> Budget:
-        """What is left of the budget once every child has its share; None where no limit is.
+        """The budget left once every child has its share; None where no limit is.
 
         A child that is over gives back what it left; one that used more than its share used it.
         """
@@ -261,7 +261,7 @@ class PlanSession(SessionChain):
 
     @property
     def is_over(self) -> bool:
-        """Whether it uses nothing any more, unless it is taken up again."""
+        """True when it uses nothing any more, unless it is taken up again."""
         state = self.look()
         session = state.session
         return bool(session.accepted or session.ended or state.aborted or session.signed)
@@ -302,7 +302,7 @@ def _taken_up(child: PlanSession, facts: SessionStarted) -> Delegation:
 
 
 def _why_not_delegated(state: State, objective: str) -> str:
-    """Why nobody below may be given this; an empty text when somebody may."""
+    """The reason why this may not be delegated; empty when it may."""
     started = state.session.started or SessionStarted()
     aims = {normal(aim) for aim in started.aims}
     aims.add(normal(state.plan.title if state.plan is not None else ""))
@@ -317,7 +317,7 @@ def _why_not_delegated(state: State, objective: str) -> str:
 
 
 def _offered_share(left: Budget, tokens: int | None) -> Budget | str:
-    """What a child gets: what was asked for, else half of what is left; text when it cannot be."""
+    """The child's share: as asked for, else half of what is left; a text when it cannot be."""
     if tokens is not None and (type(tokens) is not int or tokens < 1):
         return "error: `tokens` must be a number above 0"
     if left.tokens is not None:

@@ -1,4 +1,4 @@
-"""What the first attempt of a role would stumble over, found without starting anything."""
+"""Find, without starting anything, what the first attempt of a role would stumble over."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def command_words(role: Role) -> list[str]:
 
 
 def _program_trouble(role: Role, search_path: str, workspace: Path) -> Trouble | None:
-    """Why the role's command cannot be started at all."""
+    """The reason why the role's command cannot be started at all."""
     try:
         program = command_words(role)[0]
     except ConfigInvalid as error:
@@ -130,7 +130,7 @@ def _program_trouble(role: Role, search_path: str, workspace: Path) -> Trouble |
 
 
 def login_trouble(role: Role, environ: Mapping[str, str]) -> Trouble | None:
-    """Why the client will say that it is not logged in; None where it may well be.
+    """The reason why the client will say that it is not logged in; None where it may well be.
 
     It is certain only where nothing of the client's own could log it in: ERROR then.
     """
@@ -175,7 +175,7 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 
 def budget_trouble(role: Role, budget: Budget, prices: Mapping[str, Price]) -> Trouble | None:
-    """Why a budget cannot be enforced for this role; None where its usage can be read."""
+    """The reason why a budget cannot be enforced for this role; None where usage can be read."""
     preset = preset_of(role)
     lacks = ""
     if preset is None:

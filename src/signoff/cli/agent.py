@@ -289,16 +289,16 @@ class TerminalReporter:
         self._line(f"{'←' if result.ok else '✗'} {_short(result.text)}")
 
     def noted(self, text: str) -> None:
-        """What the harness did."""
+        """Show an act of the harness."""
         self._line(f"· {text}")
 
     def tell(self, event: Event) -> None:
-        """What the run that signs a person's plan appends."""
+        """Show the entries of the run that signs a person's plan."""
         if isinstance(event, Appended):
             self._line(entry_line(event.entry))
 
     def end_line(self) -> None:
-        """Whatever comes next begins a line of its own."""
+        """End a line of the model's text, so that the next output begins a line of its own."""
         if self._in_text:
             sys.stderr.write("\n")
             self._in_text = False
@@ -322,7 +322,7 @@ def _again(report: AgentReport, model: str, base_url: str | None, workspace: Pat
 
 
 def _next(report: AgentReport, again: str) -> str:
-    """What helps now; nothing where only a new task would."""
+    """The next command for the person; nothing where only a new task would help."""
     session = report.loop.session
     if report.standing is SessionStanding.KEPT_SELF_SET:
         return f"{SELF_SET}; then signoff sign {session}"

@@ -108,7 +108,7 @@ class LazyVerbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
-        """From the list alone: loading every verb takes longer than people wait for help."""
+        """List the verbs from the table alone: loading them takes longer than people wait."""
         for title, rows in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{verb:<{_WIDEST_VERB}}", text) for verb, _, text in rows])
@@ -196,7 +196,7 @@ def _as_our_own(failure: BaseException) -> SignoffError:
 
 
 def in_our_words(failure: click.ClickException) -> str:
-    """What click refuses, as we word every refusal: lower case, names in backticks."""
+    """Word click's refusal as we word every refusal: lower case, names in backticks."""
     if isinstance(failure, click.MissingParameter):
         return f"{_name(failure.param)} is missing"
     if isinstance(failure, click.NoSuchOption):

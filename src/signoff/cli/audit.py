@@ -74,7 +74,7 @@ def audit_command(
 
 
 def _last_line(report: AuditReport, strict: bool) -> str:
-    """Without a sign-off there is nothing to be broken, unless something is."""
+    """The last line; without a sign-off nothing can be broken, unless something is."""
     if report.only_unsigned:
         return "audit: not signed off"
     said = answer_line(report.result, report.waived, strict)

@@ -105,7 +105,7 @@ def _show(report: FilesReport) -> None:
 
 
 def _line(finding: FileFinding) -> str:
-    """As findings are shown everywhere."""
+    """A finding as it is shown everywhere."""
     return f"{finding.path}:{finding.line}: {finding.severity}: {finding.message} [{finding.code}]"
 
 

@@ -58,7 +58,7 @@ def _read(source: str) -> bytes:
 
 
 def _edited(name: str, data: bytes) -> bytes:
-    """What a person makes of a copy in a folder of their own."""
+    """Let a person edit a copy in a folder of their own, and return the result."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if chosen is None and not sys.stdin.isatty():
         raise UsageError(

@@ -51,7 +51,7 @@ def entry_line(entry: Entry) -> str:
 
 
 def entry_tone(entry: Entry) -> Tone:
-    """Whether it is good news; a contract that is broken before any work is as it should be."""
+    """Tone of an entry; a contract that is broken before any work is as it should be."""
     data = entry.data
     if entry.kind is Kind.VERDICT:
         if data["reason"] == Reason.TAMPERED:
@@ -96,7 +96,7 @@ class LineReporter:
                 print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 class JsonReporter:
@@ -110,7 +110,7 @@ class JsonReporter:
                 sys.stdout.flush()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
 
 def _verdict(entry: Entry) -> str:
@@ -122,7 +122,7 @@ def _verdict(entry: Entry) -> str:
 
 
 def _judged(data: Mapping[str, Any]) -> str:
-    """By its tests where they say why, else by the verdict and the last line of the output."""
+    """A verdict in words: by its tests where they say why, else with the last line of output."""
     tests = TestCounts.from_data(data.get("counts"))
     if data["result"] == Result.KEPT:
         passed = count(tests.passed, "test") if tests is not None and tests.passed else ""
@@ -164,7 +164,7 @@ def _attempt_finished(entry: Entry) -> str:
 
 
 def _cost(usage: Mapping[str, Any]) -> str:
-    """What an attempt told; what it did not tell is left out."""
+    """Usage that an attempt told; what it did not tell is left out."""
     tokens, usd = usage.get("tokens"), usage.get("usd")
     told = [f"{tokens:,} tokens"] if tokens is not None else []
     told += [dollars(usd)] if usd is not None else []
@@ -172,7 +172,7 @@ def _cost(usage: Mapping[str, Any]) -> str:
 
 
 def _trouble(data: Mapping[str, Any]) -> str:
-    """Why an agent failed by itself stands at its end; of any other only the work counts."""
+    """The failure of the agent itself, at its end; of any other agent only the work counts."""
     worked = Worked.of(read_fact(AttemptFinished, data))
     if worked is None or not worked.in_trouble:
         return ""
@@ -192,7 +192,7 @@ def _run_finished(entry: Entry) -> str:
 
 
 def _plan_written(entry: Entry) -> str:
-    """Of a rewrite also why, and what the agent dropped or weakened by it."""
+    """A written plan in words; for a rewrite with its reason, and what was dropped or weakened."""
     data = entry.data
     anew = " anew" if data.get("difference") is not None else ""
     parts = [f"plan derived from the task{anew}"]
@@ -357,7 +357,7 @@ def show_item(item: InboxItem, where: str = "") -> None:
 
 
 def _allowing(item: InboxItem) -> str:
-    """What a person writes into the plan so that the step may change these files.
+    """The line for the plan that lets the step change these files.
 
     A name that would mean more than one file is spelled so that it means that one.
     """

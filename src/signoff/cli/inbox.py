@@ -78,7 +78,7 @@ _AFTER: dict[Outcome | None, str] = {Outcome.REVISED: "approve", Outcome.FAILED:
 
 
 def _next(report: AnswerReport) -> str:
-    """What goes on after an answer; a session's agent goes on, and nobody runs its workspace."""
+    """The next command after an answer; a session's agent goes on, nobody runs its workspace."""
     item = report.item
     if not item.plan.startswith(SESSION_PREFIX):
         if item.gone:
@@ -97,6 +97,6 @@ def _next(report: AnswerReport) -> str:
 
 
 def _shown_path(item: InboxItem, cwd: Path) -> str:
-    """As people here would name it."""
+    """The path as people here would name it."""
     path = Path(item.path)
     return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)

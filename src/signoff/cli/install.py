@@ -67,7 +67,7 @@ def _config(client: str, user: bool, project: bool) -> ClientConfig:
 
 
 def _home() -> Path:
-    """Who drives a run or sits in a client is written there, if there is one; checked if so."""
+    """Folder with the notes about drivers and connected clients; checked if it exists."""
     existing_home(os.environ)
     return resolve_home(os.environ)
 

@@ -93,7 +93,7 @@ class LiveReporter:
         return escape_line(f"{subject_words(self._current)} · {self._doing} · {elapsed}")
 
     def _spent(self, state: State) -> str:
-        """Of each kind what was used, and the limit as often as a person granted it."""
+        """Usage of each kind, with the limit as often as a person granted it."""
         budget, grants = state.schedule.plan.budget, state.budget_grants
         spent, work_s = state.spent, self._work_s(state)
         tokens = f"{spent.tokens:,} tokens" if spent.tokens or not state.untold_tokens else ""
@@ -106,7 +106,7 @@ class LiveReporter:
         return ", ".join(used + (f" of {most}" if limit else "") for used, limit, most in told)
 
     def _work_s(self, state: State) -> float:
-        """What is counted, and what the attempt in flight will add to it."""
+        """Work time that is counted, with what the attempt in flight will add to it."""
         record = state.records.get(self._current or "")
         at_work = record is not None and record.in_flight is not None
         return state.spent_s + (time.monotonic() - self._since if at_work else 0.0)
@@ -147,7 +147,7 @@ def _cut(text: Text) -> Text:
 
 
 def _counted(state: State) -> str:
-    """How many steps are done, and how many a person let go, of those that are known by now."""
+    """Numbers of steps that are done, and that a person let go, of those known by now."""
     # Read while the run goes on: never through `state.record`, which would write.
     steps = list(state.schedule.steps)
     records = [record for step in steps if (record := state.records.get(step.id))]

@@ -60,6 +60,6 @@ def mcp_command(
             return
         note(f"serving {url}" + ("" if given else f"; token: {token}"))
 
-    desk = McpTools(open_here, plan=plan, session=session, seated=False)
-    serve_http(desk, Address.read(http), token, tell)
+    tools = McpTools(open_here, plan=plan, session=session, below_client=False)
+    serve_http(tools, Address.read(http), token, tell)
     return 0

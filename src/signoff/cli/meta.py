@@ -75,7 +75,7 @@ def completion_command(ctx: click.Context, shell: str, as_json: bool) -> int:
 
 
 def _known(command: click.Command, ctx: click.Context, path: str = "") -> Iterator[tuple[str, str]]:
-    """What may follow a verb: verbs below it, options, words to choose from; or plans."""
+    """Words that may follow a verb: verbs below it, options, words to choose from; or plans."""
     words = [option for p in command.params for option in p.opts if option.startswith("--")]
     words.append("--help")
     for argument in (p for p in command.params if isinstance(p, click.Argument)):

@@ -1,4 +1,4 @@
-"""What verbs work on: a plan, a session or the folder around here, opened with its settings."""
+"""Open the subject of a verb, with its settings: a plan, a session or the folder around here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_plan(
 def look_at_plan(
     plan: str | None, workspace: Path | None, roles: dict[str, str]
 ) -> Iterator[OpenedPlan]:
-    """The same by the files alone: nothing is written, and no home is needed."""
+    """Open a plan by the files alone: nothing is written, and no home is needed."""
     cwd = Path.cwd()
     environ = as_shown(os.environ)
     place = find_plan(cwd, plan, workspace, environ=environ, staged=True)
@@ -69,7 +69,7 @@ def agent_roles(
 
 
 def open_signed(plan: str | None, workspace: Path | None = None) -> OpenedPlan:
-    """The same for verbs about a sign-off: PLAN may also be the id of an agent's session."""
+    """Open a plan for verbs about a sign-off: PLAN may also be the id of an agent's session."""
     if plan is None or not SESSION_ID.fullmatch(plan):
         return open_plan(plan, workspace)
     from signoff.usecases.sessions import signed_place  # noqa: PLC0415 - seldom needed
@@ -79,7 +79,7 @@ def open_signed(plan: str | None, workspace: Path | None = None) -> OpenedPlan:
 
 
 def open_session_harness(session: str) -> Harness:
-    """With the configuration of the session's own workspace."""
+    """Open the harness with the configuration of the session's own workspace."""
     from signoff.usecases.sessions import find_session_record  # noqa: PLC0415 - seldom needed
 
     folder = find_session_record(open_here(), session).workspace
@@ -87,5 +87,5 @@ def open_session_harness(session: str) -> Harness:
 
 
 def open_here() -> Harness:
-    """For verbs that are about no single plan."""
+    """Open the harness for verbs that are about no single plan."""
     return open_harness(dict(os.environ), Path.cwd(), None)

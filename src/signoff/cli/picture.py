@@ -106,7 +106,7 @@ def _draw_cost(axes: Axes, title: str, number: str, values: Sequence[float | Non
 
 
 def _plain(axes: Axes) -> None:
-    """No box and no ticks: every bar carries its number."""
+    """Remove box and ticks: every bar carries its number."""
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "bottom"):

@@ -87,7 +87,7 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
 
 
 def _tell_named(as_json: bool) -> int:
-    """Nothing is bound here and there is no unnamed plan: the named ones are the answer."""
+    """List the named plans: nothing is bound here and there is no unnamed plan."""
     from signoff.fastpath import list_plans  # noqa: PLC0415 - only where there are named plans alone
 
     list_plans(as_json)
@@ -96,7 +96,7 @@ def _tell_named(as_json: bool) -> int:
 
 
 def _looked_at(harness: Harness, place: PlanLocation) -> StatusReport:
-    """With the content compared, where there is a sign-off to compare it with."""
+    """Status with the content compared, where there is a sign-off to compare it with."""
     from signoff.usecases.status import status_of  # noqa: PLC0415 - verify asks no gate
 
     report = status_of(harness, place)

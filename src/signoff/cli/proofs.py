@@ -185,7 +185,7 @@ def _show_signature(report: ReceiptReport) -> None:
 
 
 def _show_bundle(report: BundleAudit, strict: bool) -> None:
-    """For people; everything shown was checked, only the signer may be unknown."""
+    """Show a bundle to people; everything shown was checked, only the signer may be unknown."""
     show_summary(report.summary, bool(report.signer))
     for waiver in report.statement["predicate"]["waivers"]:
         why = f": {waiver['note']}" if waiver["note"] else ""

@@ -204,7 +204,7 @@ def _next_json(harness: Harness, report: NextReport) -> dict[str, object]:
 
 
 def _why(report: NextReport) -> list[str]:
-    """Why there is nothing: what every plan that is not done waits for."""
+    """Explain why there is nothing: what every plan that is not done waits for."""
     lines = []
     for plan, answer in report.ready.plans:
         if answer.state is PlanState.DONE and not answer.reasons:
@@ -271,7 +271,7 @@ def _to_the_second(text: str) -> str:
 
 
 def _age(seconds: float) -> str:
-    """In the largest unit that says something."""
+    """An age in the largest unit that says something."""
     for unit_s, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= unit_s:
             return f"{int(seconds // unit_s)} {unit}"

@@ -1,4 +1,4 @@
-"""How work on a plan is shown, for people and as data: a run, a session, a judgement."""
+"""Show work on a plan, for people and as data: a run, a session, a judgement."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
 
 
 def is_other(content: ContentStatus | None) -> TypeGuard[ContentStatus]:
-    """Whether nothing says that a plan is kept on what lies in the workspace now."""
+    """True when nothing says that a plan is kept on what lies in the workspace now."""
     return content is not None and content.differs is not False and not content.judged_again_at
 
 
 def show_strictness(report: StatusReport, strict: bool) -> None:
-    """Why the exit code says no where the status says done."""
+    """Explain why the exit code says no where the status says done."""
     if strict and report.status is PlanStatus.DONE and report.gate.waived:
         say_line(f"not done for --strict: {', '.join(report.gate.waived)} waived")
 
@@ -207,7 +207,7 @@ def _but(content: ContentStatus | None) -> str:
 
 
 def _show_driver(report: StatusReport) -> None:
-    """Whether somebody works on it now; of a run that waits for a person, nobody has to."""
+    """Say if somebody works on it now; of a run that waits for a person, nobody has to."""
     driver, going_on = report.driver, f"signoff run {shlex.quote(str(report.place.path))} goes on"
     if driver is not None and driver.alive:
         say_line(f"running: {driver.holder}")
@@ -217,7 +217,7 @@ def _show_driver(report: StatusReport) -> None:
 
 
 def _missing_lines(report: StatusReport) -> list[str]:
-    """What is missing, one line each; done steps that only wait for the sweep are counted."""
+    """Missing things, one line each; done steps that only wait for the sweep are counted."""
     stale = {s.id for s in report.gate.steps if s.state is StepState.DONE and s.stale}
     lines = [
         f"missing: {m.subject}: {m.what} ({m.next})"
@@ -308,12 +308,12 @@ def say_judged(lines: Iterable[Line]) -> None:
 
 
 def judged_json(lines: Iterable[Line]) -> list[dict[str, Any]]:
-    """The same as data."""
+    """The judgement as data."""
     return [picked(line, "subject title finding message") for line in lines]
 
 
 def tone_of(finding: str) -> Tone:
-    """Of a verdict, or of what an audit says of a subject."""
+    """Tone of a verdict, or of an audit's finding about a subject."""
     return _TONES.get(finding, Tone.WAITING)
 
 

@@ -1,4 +1,4 @@
-"""How reports become text or JSON: one escape for what came from outside, one painter."""
+"""Turn reports into text or JSON: one escape for what came from outside, one painter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS = {"green": "\x1b[32m", "red": "\x1b[31m", "magenta": "\x1b[35m", "yell
 
 
 class Tone(Enum):
-    """What a line is about: its symbol and colour on terminals. Pipes get the words alone."""
+    """Meaning of a line: its symbol and colour on terminals. Pipes get the words alone."""
 
     symbol: str
     style: str
@@ -34,13 +34,13 @@ class Tone(Enum):
 
 
 class ColorChoice:
-    """What `--color` says, for this command."""
+    """Value of `--color`, for this command."""
 
     mode = "auto"
 
 
 def paints(stream: TextIO) -> bool:
-    """Whether colours go to this stream: a terminal, and nobody said no."""
+    """True when colours go to this stream: a terminal, and nobody said no."""
     if ColorChoice.mode != "auto":
         return ColorChoice.mode == "always"
     dumb = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -48,7 +48,7 @@ def paints(stream: TextIO) -> bool:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at it; None where the descriptor was closed before we began."""
+    """True when a person looks at it; None is a descriptor that was closed before we began."""
     return stream is not None and stream.isatty()
 
 
@@ -82,7 +82,7 @@ def say_marked(
 
 
 def columns(stream: TextIO) -> int:
-    """How wide the terminal is; as wide as it likes where nobody can tell."""
+    """Width of the terminal; without a limit where nobody can tell."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or sys.maxsize
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def columns(stream: TextIO) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """As much of a line as fits, with a sign that there is more."""
+    """Cut a line to the width, with a sign that there is more."""
     if sum(map(_cells, text)) <= width:
         return text
     used, at = 0, 0
@@ -131,7 +131,7 @@ def picked(report: object, names: str) -> dict[str, Any]:
 
 
 def styles(stream: TextIO) -> Literal["auto", "standard"] | None:
-    """How rich may make text bold or coloured."""
+    """The terminal for which rich may make text bold or coloured."""
     if not paints(stream):
         return None
     return "standard" if ColorChoice.mode == "always" else "auto"

@@ -123,7 +123,7 @@ def _show_table(rows: Sequence[Tally]) -> None:
 
 
 def _width(rows: Sequence[tuple[str, ...]]) -> int:
-    """Of the table, with two blanks between columns."""
+    """Width of the table, with two blanks between columns."""
     columns = zip((*WORDS, *NUMBERS), *rows, strict=True)
     return sum(max(map(len, column)) + 2 for column in columns) - 2
 

@@ -21,7 +21,7 @@ class PatientFile(io.FileIO):
     deserted = False
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """As many bytes as were given."""
+        """Write; of a closed pipe, claim that all bytes were written."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -30,7 +30,7 @@ class PatientFile(io.FileIO):
 
 
 def outlive_readers() -> None:
-    """From here on nobody who closes a pipe changes how a command ends."""
+    """Let no reader who closes a pipe change how a command ends."""
     sys.stdout = _patient(sys.stdout)
     sys.stderr = _patient(sys.stderr)
 
@@ -57,7 +57,7 @@ def _raw_of(stream: io.TextIOWrapper) -> object:
 
 
 def reader_left(stream: TextIO) -> bool:
-    """Whether nobody reads this stream any more, as far as writing to it showed."""
+    """True when nobody reads this stream any more, as far as writing to it showed."""
     raw = _raw_of(stream) if isinstance(stream, io.TextIOWrapper) else None
     return isinstance(raw, PatientFile) and raw.deserted
 

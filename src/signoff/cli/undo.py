@@ -93,7 +93,7 @@ def _folder(workspace: Path | None) -> Path:
 
 
 def show_undo(report: UndoReport) -> None:
-    """What was put back, for people."""
+    """Show people what was put back."""
     words = _SHOWN if report.undone else _WOULD
     for step in report.steps:
         blocked = f": {step.why}" if step.doing is Restoring.BLOCKED else ""
@@ -107,7 +107,7 @@ def show_undo(report: UndoReport) -> None:
 
 
 def undo_json(report: UndoReport) -> dict[str, object]:
-    """The same as data."""
+    """The undo report as data."""
     return {
         "session": report.session,
         "undone": report.undone,

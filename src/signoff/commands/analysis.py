@@ -61,7 +61,7 @@ class ShellFacts(Struct, frozen=True):
 
     @property
     def certain(self) -> bool:
-        """Whether all of it could be seen."""
+        """True when the analysis could see all of it."""
         return not self.unseen
 
     @property
@@ -110,12 +110,12 @@ def _analyse(text: str) -> ShellFacts:
 
 
 def is_readable(text: str) -> bool:
-    """Whether all syntax of shell text was understood; what it runs may still be hidden."""
+    """True when all syntax of shell text was understood; what it runs may still be hidden."""
     return len(text) <= MAX_ANALYSED_CHARS and lower(text)[1]
 
 
 def is_plain(text: str) -> bool:
-    """Whether the text is so simple that bash cannot refuse it."""
+    """True when the text is so simple that bash cannot refuse it."""
     return _PLAIN_SCRIPT.fullmatch(text) is not None
 
 

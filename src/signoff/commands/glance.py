@@ -1,4 +1,4 @@
-"""What a command's text seems to write, told without a grammar: for hooks that answer at once.
+"""Guess from a command's text what it writes, without a grammar: for hooks that answer at once.
 
 Advisory: it sees too much rather than too little, and loads nothing.
 """

@@ -39,7 +39,7 @@ _ALIASES = {
 
 
 class _Start(Struct, frozen=True):
-    """Where the inner command begins among the words, and the folder that an option names."""
+    """Index of the inner command's first word, and the folder that an option names."""
 
     at: int
     folder: str = ""
@@ -51,7 +51,7 @@ class _Unclear(Exception):
 
 
 class _Launcher(Struct, frozen=True):
-    """How a launcher's own words end and the command begins; without `flags` any option is one."""
+    """Shape of a launcher's own words, up to the command; without `flags` any option is one."""
 
     subcommands: tuple[str, ...] = ()
     valued: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class _Launcher(Struct, frozen=True):
     assignments: bool = False
 
     def start(self, args: Sequence[str]) -> _Start | None:
-        """Where the command begins; None where there is none."""
+        """Index of the inner command; None where there is none."""
         i, folder = 0, ""
         waiting, positionals = bool(self.subcommands), self.positionals
         while i < len(args):
@@ -216,13 +216,13 @@ def _inner(call: Invocation) -> Invocation | None:
 
 
 def starter_of(tool: str, args: Sequence[str]) -> _Start | None:
-    """Where the words of `uv run …`, `npx …` and their kind become another command."""
+    """Find the word at which `uv run …`, `npx …` and their kind start another command."""
     starter = _STARTERS.get(tool)
     return starter.start(args) if starter is not None else None
 
 
 def _module(call: Invocation, words: tuple[str, ...]) -> Invocation | None:
-    """What `python -m` runs; a dotted module is named by its first part."""
+    """The call that `python -m` makes; a dotted module is named by its first part."""
     if not words:
         return None
     name = words[0].partition(".")[0]
@@ -230,7 +230,7 @@ def _module(call: Invocation, words: tuple[str, ...]) -> Invocation | None:
 
 
 def _covered(call: Invocation) -> Invocation | None:
-    """What `coverage run` runs: a module, or a script of Python."""
+    """The call that `coverage run` makes: a module, or a script of Python."""
     if call.args[:1] != ("run",):
         return None
     for i, arg in enumerate(call.args[1:], start=1):
@@ -261,7 +261,7 @@ def python_words(args: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_plain(word: str) -> bool:
-    """Whether a word says before it runs what it will be."""
+    """True when the shell expands nothing in the word."""
     return "$" not in word and "`" not in word
 
 
@@ -276,7 +276,7 @@ def inside(folder: str, path: str) -> str | None:
 
 
 class RealCommand(Struct, frozen=True):
-    """What a command really runs: a plain command, a script of its own, or what nobody can see."""
+    """The thing that a command really runs: a plain command, a script, or something hidden."""
 
     command: ShellNode | None = None
     script: ShellNode | None = None  # inside `bash -c '…'` or `eval '…'`
@@ -288,7 +288,7 @@ class RealCommand(Struct, frozen=True):
 
 
 def see_through(command: ShellNode, depth: int = 0) -> RealCommand:
-    """What a command really runs, and the wrappers around it."""
+    """Find the command that really runs, and the wrappers around it."""
     wrappers: list[str] = []
     while command.words:
         name = command.words[0]

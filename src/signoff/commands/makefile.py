@@ -64,7 +64,7 @@ class Makefile(Struct):
     is_plain: bool = True  # rules and variables that are set once, and nothing else
 
     def has(self, target: str) -> bool:
-        """Whether a rule is about this very target."""
+        """True when a rule is about this very target."""
         return any(target in rule.targets for rule in self.rules)
 
     def recipe(self, target: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Makefile(Struct):
         return tuple(n for r in self.rules if target in r.targets for n in r.prerequisites)
 
     def _text(self, line: str) -> str:
-        """What the shell is given of a line; nothing of one whose failure is forgiven."""
+        """The text that make hands to the shell; nothing for a line whose failure is forgiven."""
         expanded = self.expand(re.sub(_CONTINUED, " ", line).replace("$$", "\0"))
         expanded = re.sub(_REFERENCE, "", expanded).strip()  # what nobody set is empty
         if "$" in expanded:
@@ -90,7 +90,7 @@ class Makefile(Struct):
 
     @property
     def goal(self) -> str | None:
-        """What `make` without a target makes."""
+        """The target that `make` makes when none is given."""
         stated = self.variables.get(".DEFAULT_GOAL")
         if stated:
             return self.expand(stated).strip()
@@ -228,7 +228,7 @@ class _Reading:
             found.variables[name] = value
 
     def _is_plain(self, name: str, operator: str, value: str) -> bool:
-        """Whether the variable means the same wherever it is used, and steers nothing."""
+        """True when the variable means the same wherever it is used, and steers nothing."""
         if (
             not re.fullmatch(_PLAIN_NAME, name)
             or name in _STEERING
@@ -267,7 +267,7 @@ def _one_line(text: str) -> str:
 
 
 def _rule_colon(line: str) -> int:
-    """Where the colon of a rule stands; -1 when the line assigns a variable or is no rule."""
+    """Index of a rule's colon; -1 when the line assigns a variable or is no rule."""
     depth = 0
     for i, char in enumerate(line):
         if char in "({":

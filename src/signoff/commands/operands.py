@@ -1,4 +1,4 @@
-"""Which arguments of well-known commands are files, written to, compared with or looped over."""
+"""Find the arguments of well-known commands that are files: written, compared or looped over."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOT_A_PATH = re.compile(r"\w[\w+.-]*://|.*[\s\"'`$;<>|&()\\^]")
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether an argument of an unknown command is probably a file or folder."""
+    """True when an argument of an unknown command is probably a file or folder."""
     if not text or text.startswith("-") or _NOT_A_PATH.match(text):
         return False
     return "/" in text.strip("/") or text.endswith("/") or _EXTENSION.fullmatch(text) is not None
@@ -200,7 +200,7 @@ class Named(Struct, frozen=True):
 
 
 def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
-    """What a plain command is given to go by."""
+    """The operands by which a plain command decides."""
     printed = _printed_in(args, _REDUCING)
     if name in _COMPARING:
         return Named(name, (*operands_of(name, args), *printed), compares=True)

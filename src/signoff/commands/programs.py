@@ -1,4 +1,4 @@
-"""What programs are known for: test runners, builtins, the network, building, judging files."""
+"""Tables of programs: test runners, builtins, network tools, builders, checkers of files."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def tools_started(name: str, args: tuple[str, ...], folder: str = "") -> Iterato
 
 
 def runner_call(name: str, args: tuple[str, ...], folder: str = "") -> RunnerCall | None:
-    """How a call runs a project's tests, launchers passed over; None where it runs none itself."""
+    """Read a call as a run of a project's tests, past launchers; None where it runs none itself."""
     for call in tools_started(name, args, folder):
         runner = runner_of(call)
         if not runner or runner in _START_OTHERS or (runner == "bun" and "run" in call.args):
@@ -282,7 +282,7 @@ _INSTALLED = (
 
 
 def judges(call: Invocation) -> bool:
-    """Whether a program, called this way, judges files and fails when it finds fault."""
+    """True when a program, called this way, judges files and fails when it finds fault."""
     wanted = _JUDGES.get(call.tool)
     if wanted is None or any(re.fullmatch(_IDLE, word) for word in call.args):
         return False
@@ -292,18 +292,18 @@ def judges(call: Invocation) -> bool:
 
 
 def is_plain(tool: str) -> bool:
-    """Whether it is one of the shell's or the system's small tools."""
+    """True for the small tools of the shell and the system."""
     return tool in _PLAIN
 
 
 def starts_no_tests(call: Invocation) -> bool:
-    """Whether a call cannot lead to a test runner."""
+    """True when a call cannot lead to a test runner."""
     plain = (call.tool in _PLAIN or call.tool in _CHECKERS) and not call.path
     return plain or _prepares(call)
 
 
 def prints_no_results(call: Invocation) -> bool:
-    """Whether a call beside a test runner cannot print what one prints."""
+    """True when a call beside a test runner cannot print test results."""
     return (call.tool in _SILENT and not call.path) or _prepares(call)
 
 
@@ -312,7 +312,7 @@ def _prepares(call: Invocation) -> bool:
 
 
 def is_known(tool: str) -> bool:
-    """Whether it is a tool that a project's environment brings along as a rule."""
+    """True for a tool that a project's environment usually contains."""
     return tool in _JUDGES or tool in ("python", "coverage")
 
 
@@ -322,12 +322,12 @@ def idle_word(words: tuple[str, ...]) -> str:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a program's path leads to where package tools or the system install."""
+    """True when the path leads to a folder into which package tools or the system install."""
     return re.fullmatch(_INSTALLED, path) is not None
 
 
 def is_networked(name: str, args: tuple[str, ...]) -> bool:
-    """Whether a call leaves this machine."""
+    """True when a call leaves this machine."""
     if name not in _NETWORKED:
         asked = _NETWORKED_WORDS.get(name, ())
         return bool(asked) and next((a for a in args if not a.startswith("-")), "") in asked

@@ -1,4 +1,4 @@
-"""Whether a recipe of a project proves anything: a script of npm, the lines of a make target.
+"""Decide if a recipe of a project proves anything: a script of npm, the lines of a make target.
 
 It does when a program that is known to judge is run, and its failing is the recipe's failing. What
 cannot be understood proves nothing by itself; a person can declare it as a contract. Beside that,
@@ -64,7 +64,7 @@ _FORGIVES = re.compile(r"pass-?with-?no-?tests\W{1,9}true|\bdry-?run\W{1,9}true"
 
 
 class Proof(IntEnum):
-    """What a recipe is worth; of commands that all have to hold the best one counts."""
+    """Worth of a recipe; of commands that all have to hold the best one counts."""
 
     CANNOT_FAIL = 0
     CANNOT_TELL = 1
@@ -72,7 +72,7 @@ class Proof(IntEnum):
 
 
 Follow = Callable[[str, str], Proof]
-"""What a script (`npm`) or a target (`make`) of the project proves."""
+"""Worth of a script (`npm`) or a target (`make`) of the project."""
 
 
 def package_scripts(call: Invocation) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class ProjectRecipes:
 
     @cached_property
     def scripts(self) -> Mapping[str, str]:
-        """Those of npm."""
+        """Scripts of npm."""
         try:
             manifest = json.loads(self._text("package.json") or "null")
         except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ class ProjectRecipes:
         return (self._content(path) or b"").decode("utf-8", "replace")
 
     def proof(self, kind: str, name: str) -> Proof:
-        """What a script or a target proves; one that runs itself is not understood."""
+        """Worth of a script or target; one that runs itself is not understood."""
         if (kind, name) in self._under_way or len(self._under_way) >= DEEPEST:
             return Proof.CANNOT_TELL
         self._under_way.append((kind, name))
@@ -159,7 +159,7 @@ class ProjectRecipes:
 
 
 def proof_of(text: str, follow: Follow) -> Proof:
-    """What a text proves that a shell would run."""
+    """Worth of a text that a shell would run."""
     facts = analyse(text)
     if facts.statuses == ZERO:
         return Proof.CANNOT_FAIL
@@ -191,7 +191,7 @@ def proof_of(text: str, follow: Follow) -> Proof:
 
 
 def _worth(command: ShellNode, seen: RealCommand, follow: Follow) -> Proof:
-    """What one command proves by itself."""
+    """Worth of one command by itself."""
     assert seen.command is not None
     words = seen.command.words
     steered = any(_STEERS.match(word.text) for word in (*command.assigned, *command.words))
@@ -209,7 +209,7 @@ def _worth(command: ShellNode, seen: RealCommand, follow: Follow) -> Proof:
 
 
 def _steers(text: str) -> bool:
-    """Whether a word changes what the commands around it mean."""
+    """True when a word changes what the commands around it mean."""
     return _STEERS.match(text) is not None or text in _CHANGES
 
 
@@ -298,7 +298,7 @@ def _tox(call: Invocation, read: Read) -> Iterator[str]:
 
 
 def _nox(call: Invocation, read: Read) -> Iterator[str]:
-    """What sessions run whose words are written out: `session.run("pytest", "-q")`."""
+    """Commands of nox sessions whose words are written out: `session.run("pytest", "-q")`."""
     try:
         module = ast.parse(_text(read, call.folder, "noxfile.py"))
     except (SyntaxError, ValueError, RecursionError):
@@ -315,7 +315,7 @@ _RECIPES = {"just": _just, "tox": _tox, "nox": _nox}
 
 
 class MakeCall(Struct):
-    """What a command line asks of make; `clear` when every target is written out."""
+    """Request of a command line to make; `clear` when every target is written out."""
 
     folder: str
     files: list[str] = field(default_factory=list)

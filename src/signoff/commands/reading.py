@@ -1,4 +1,4 @@
-"""From tree-sitter's syntax to the small tree of `tree`, mending its known misreadings."""
+"""Convert tree-sitter's syntax to the small tree of `tree`, mending its known misreadings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def error_line(text: str) -> int | None:
 
 
 def syntax_of(source: bytes) -> tree_sitter.Node:
-    """What the grammar makes of a script, byte for byte where the script has it."""
+    """Parse a script with the grammar; offsets are those of the script's bytes."""
     return _PARSER.parse(source.translate(_AS_LETTERS)).root_node
 
 

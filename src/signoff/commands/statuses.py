@@ -1,4 +1,4 @@
-"""With which statuses a script can end, for the plain cases: `… || true`, a last `echo`, `| tee`.
+"""Compute a script's possible exit statuses, for the plain cases: `… || true`, a last `echo`.
 
 Whatever is not plain (functions, traps, loops that wait) may end with anything: that a contract
 fails before the work is done is measured when it runs.
@@ -89,7 +89,7 @@ class ShellEvaluation:
         return ExitStatuses(falls if is_safe(node.redirects) else falls | FAILED, exits)
 
     def stops(self, node: ShellNode) -> bool | None:
-        """Whether `set -e` ends the shell when this fails; None where that depends on the rest."""
+        """True when `set -e` ends the shell if this fails; None where that depends on the rest."""
         if node.kind in (NodeKind.NOT, NodeKind.BACKGROUND, NodeKind.DEFINE, NodeKind.DECLARE):
             return False
         if node.kind is NodeKind.CHAIN:
@@ -243,7 +243,7 @@ _RULES: dict[NodeKind, Callable[[ShellEvaluation, ShellNode, bool], ExitStatuses
 
 
 def must_succeed(block: ShellNode, command: ShellNode) -> bool:
-    """Whether the script never ends with 0 when this command of it fails."""
+    """True when the script never ends with 0 if this command of it fails."""
 
     def answer(other: ShellNode, _seen: RealCommand) -> Statuses | None:
         return FAILED if other == command else None
@@ -252,7 +252,7 @@ def must_succeed(block: ShellNode, command: ShellNode) -> bool:
 
 
 def _is_filter(stage: ShellNode) -> bool:
-    """Whether a pipeline's last command passes its input on and answers 0 whatever came."""
+    """True when a pipeline's last command passes its input on and always exits with 0."""
     if stage.kind is not NodeKind.COMMAND or not is_safe(stage.redirects):
         return False
     seen = see_through(stage).command
@@ -268,7 +268,7 @@ def _is_filter(stage: ShellNode) -> bool:
 
 
 def is_safe(redirects: Iterable[Redirect]) -> bool:
-    """Whether redirections cannot fail, whatever the workspace holds."""
+    """True when the redirections cannot fail, whatever the workspace holds."""
     targets = (r.target for r in redirects if r.operator != "<<" and r.target is not None)
     return all(_SAFE_TARGET.fullmatch(target.text) for target in targets)
 
@@ -305,7 +305,7 @@ def _keeps_count(node: ShellNode) -> bool:
 
 
 def _asks_for_status(following: ShellNode) -> bool:
-    """Whether it looks at the status before it: `exit`, `[ $? = 0 ]`, `rc=$?`."""
+    """True when it looks at the status before it: `exit`, `[ $? = 0 ]`, `rc=$?`."""
     leaves = following.name in ("exit", "return") and not following.args
     return leaves or any("$?" in text or "PIPESTATUS" in text for text in following.texts())
 
@@ -317,7 +317,7 @@ def _only_prints_failure(node: ShellNode) -> bool:
 
 
 def _forgets_rounds(node: ShellNode) -> bool:
-    """Whether a round of a loop may fail, and the next one hides it."""
+    """True when one round of a loop may fail and the next one hides it."""
     if node.kind is not NodeKind.LOOP or _keeps_count(node) or _ends(node):
         return False
     words = node.words
@@ -326,7 +326,7 @@ def _forgets_rounds(node: ShellNode) -> bool:
 
 
 def _ends(loop: ShellNode) -> bool:
-    """Whether a loop ends at what it looks for."""
+    """True when the loop's body can leave it early."""
     words = {"break", "continue", "exit", "return"}
     return loop.kind is NodeKind.LOOP and not words.isdisjoint(loop.parts[-1].texts())
 

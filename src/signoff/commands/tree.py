@@ -32,14 +32,14 @@ class Redirect(Struct, frozen=True):
 
 
 class Link(StrEnum):
-    """What joins two commands of a chain."""
+    """Operators that join two commands of a chain."""
 
     AND = "&&"
     OR = "||"
 
 
 class NodeKind(Enum):
-    """What a node is, and what its parts are."""
+    """Kinds of nodes, and the meaning of their parts."""
 
     # Words and assignments; `[ … ]` and `[[ … ]]` too, as a flat list of operators and operands.
     COMMAND = auto()

@@ -1,4 +1,4 @@
-"""What a script touches: the tools and interpreters it calls, the files it names and writes."""
+"""Find the tools and interpreters that a script calls, and the files that it names and writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from signoff.domain.globs import plain_path
 
 
 class Interpreter(Struct, frozen=True):
-    """How an interpreter's own words end and its script begins."""
+    """Shape of an interpreter's own words, up to its script."""
 
     valued: tuple[str, ...] = ()
     inline: str = ""  # letters of options after which the program is on the command line
@@ -129,7 +129,7 @@ class FileWrite(Struct, frozen=True):
 
 
 class Unseen(Struct, frozen=True):
-    """What the analysis cannot see through, and where."""
+    """Something that the analysis cannot see through, with its line."""
 
     line: int
     what: str
@@ -318,7 +318,7 @@ def _join(folder: str, path: str) -> str:
 
 
 def _prints_constant(node: ShellNode) -> bool:
-    """Whether the output is the script's own words and nothing the workspace said."""
+    """True when the output is the script's own words and nothing that the workspace said."""
     if node.kind is not NodeKind.COMMAND or not all(word.literal for word in node.words):
         return False
     here = any(r.operator == "<<" and r.target and not r.target.inner for r in node.redirects)

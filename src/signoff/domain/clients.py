@@ -24,7 +24,7 @@ _MOST_PATHS = 1000
 
 
 class HookKind(StrEnum):
-    """What happens in a client, in the words of `signoff hook CLIENT EVENT`."""
+    """Events of a client, in the words of `signoff hook CLIENT EVENT`."""
 
     SESSION_START = "session-start"
     BEFORE_TOOL = "before-tool"
@@ -55,7 +55,7 @@ class Client(namedtuple("Client", ("name", "title", "events", "refusal", "timeou
     timeout_unit: int
 
     def timeout_s(self, kind: HookKind) -> int:
-        """How long the client waits for the hook, whatever it is told."""
+        """Seconds that the client waits for the hook, whatever it is told."""
         return min(TIMEOUT_S[kind], _LONGEST_WAITS_S.get((self.name, kind), TIMEOUT_S[kind]))
 
     def timeout(self, kind: HookKind) -> int:
@@ -121,7 +121,7 @@ class HookEvent(
         defaults=(None, "", "", "", (), "", False, "", ""),
     )
 ):
-    """What a client told its hook; `problem` says why it cannot be understood, else empty.
+    """An event that a client sent to its hook; `problem` says why it is not understood, else empty.
 
     `paths` are as the agent wrote them, absolute or relative to `cwd`, and only those that a tool
     says it will write. What they say of `stop_hook_active` is not read: it is no
@@ -141,7 +141,7 @@ class HookEvent(
 
 
 def read_event(client: Client, data: object, said: HookKind | None = None) -> HookEvent:
-    """What the client sent, however odd it is; never raises.
+    """Read the event that a client sent, however odd it is; never raises.
 
     `said` is the event of the command line: it counts where the data names none.
     """

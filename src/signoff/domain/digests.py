@@ -57,7 +57,7 @@ def digest_bytes(data: bytes) -> str:
 
 
 def is_digest(text: str) -> bool:
-    """Whether a text can be one of these digests."""
+    """True when a text can be one of these digests."""
     return len(text) == _HEX_DIGITS and not text.strip("0123456789abcdef")
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """Why a run stopped to ask. Stored words."""
+    """Reasons for which a run stops to ask. Stored words."""
 
     CONTRACT = "contract"  # the step's retries are used up
     HELD_BEFORE = "held-before"  # red first is required and the contract already held
@@ -32,7 +32,7 @@ class Cause(StrEnum):
 
 
 class Choice(StrEnum):
-    """What a person can answer. Stored words."""
+    """Answers that a person can give. Stored words."""
 
     RETRY = "retry"  # go on: try again, or look again now that you have seen to it
     REVISE = "revise"  # end this run and take the plan back to draft
@@ -43,7 +43,7 @@ class Choice(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a run ended. Stored words."""
+    """Ways in which a run ends. Stored words."""
 
     DONE = "done"
     FAILED = "failed"

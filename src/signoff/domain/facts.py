@@ -1,4 +1,4 @@
-"""What ledger entries say: one frozen type per kind, read once, at the door of the fold.
+"""Contents of ledger entries: one frozen type per kind, read once, before the fold.
 
 Field names are the stored keys. A key that an older version did not write has its default; a key
 that nobody reads here stays in the entry.
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class SessionWork(Struct, frozen=True):
-    """What an agent did for a plan in a session of its own, read from the session's own chain."""
+    """Work that an agent did for a plan in its own session, read from the session's chain."""
 
     id: str
     agent: str  # who had the session
@@ -31,7 +31,7 @@ class SessionWork(Struct, frozen=True):
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """What it used, as an attempt reports it; None where nobody counted."""
+        """Usage as an attempt reports it; None where nobody counted."""
         if self.tokens is None:
             return None
         return {"tokens": self.tokens, "usd": self.usd, "model": self.model or ""}
@@ -80,14 +80,14 @@ class AttemptStarted(Struct, frozen=True):
 
 
 class AgentAnswer(Struct, frozen=True):
-    """What an agent says instead of `done`: blocked, impossible, needs input."""
+    """An agent's answer instead of `done`: blocked, impossible, needs input."""
 
     kind: str
     reason: str = ""
 
 
 class UsageTold(Struct, frozen=True):
-    """What an attempt says that it used; None is what it did not tell."""
+    """Usage that an attempt reported; None for what it did not tell."""
 
     tokens: int | None = None
     usd: float | None = None
@@ -154,7 +154,7 @@ class StepReopened(Struct, frozen=True):
 
 
 class StepCleared(Struct, frozen=True):
-    """What a waiting step had tampered with was put back for the others."""
+    """Files that a waiting step had tampered with were put back for the other steps."""
 
     paths: tuple[str, ...]
 
@@ -225,7 +225,7 @@ class PlanWritten(Struct, frozen=True):
 
 
 class Ruled(Struct, frozen=True):
-    """What a second model made of a claim that a step is blocked."""
+    """A second model's ruling on a claim that a step is blocked."""
 
     model: str
     accepted: bool | None

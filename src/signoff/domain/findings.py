@@ -1,4 +1,4 @@
-"""What static verification says about a plan, one finding at a time."""
+"""Findings of static verification about a plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Severity(StrEnum):
-    """Only errors stop a plan from being verified."""
+    """Severity of a finding; only errors stop a plan from being verified."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Finding(Struct, frozen=True):
 
 
 class Trouble(Struct, frozen=True):
-    """What keeps a role from working here, though no line of a plan is to blame."""
+    """Something that keeps a role from working here, though no line of a plan is to blame."""
 
     code: str
     severity: Severity
@@ -37,7 +37,7 @@ class Trouble(Struct, frozen=True):
 
 
 class SyntaxProblem(Struct, frozen=True):
-    """Why bash refuses a text, and on which of its lines (from 0).
+    """A message with which bash refuses a text, and the line it means (from 0).
 
     The line is None where bash noticed only at the end that something is missing.
     """

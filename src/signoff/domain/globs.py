@@ -38,7 +38,7 @@ class _Token(Struct, frozen=True):
     others: bool = False
 
     def takes(self, char: str) -> bool:
-        """Whether a `ONE` can stand for the character; a star stands for no single one."""
+        """True when a `ONE` can stand for the character; a star stands for no single one."""
         inside = any(low <= ord(char) <= high for low, high in self.ranges)
         return char != "/" and not inside if self.others else inside
 
@@ -53,7 +53,7 @@ _ANY = _Token(_Kind.ONE, ((0, _LAST),))
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a workspace-relative path falls under the pattern.
+    """True when a workspace-relative path falls under the pattern.
 
     `*` and `?` stay within one component, `**` crosses components, and a pattern that names a
     folder (with or without a trailing slash) covers everything below it.
@@ -63,7 +63,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def accepts(pattern: str, path: str) -> bool:
-    """The same answer by the automaton: its time grows with pattern and path, nothing else."""
+    """Match by the automaton: its time grows with pattern and path, nothing else."""
     edges, ends = _automaton(pattern)
     states = {0}
     for char in path:
@@ -72,12 +72,12 @@ def accepts(pattern: str, path: str) -> bool:
 
 
 def matches_any(patterns: Iterable[str], path: str) -> bool:
-    """Whether at least one pattern covers the path."""
+    """True when at least one pattern covers the path."""
     return any(matches(pattern, path) for pattern in patterns)
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Whether the pattern can stand for more than the one path it spells."""
+    """True when the pattern can stand for more than the one path it spells."""
     return any(c in pattern for c in "*?[")
 
 
@@ -87,7 +87,7 @@ def literal(path: str) -> str:
 
 
 def intersect(one: str, other: str) -> bool:
-    """Whether some path may fall under both patterns: no is certain, yes may err.
+    """False when no path can fall under both patterns; True is a safe guess.
 
     Compared name by name up to the first `**`. Two names with wildcards in both are told apart by
     how they begin and end.
@@ -103,7 +103,7 @@ def intersect(one: str, other: str) -> bool:
 
 
 def covers_nothing(pattern: str) -> bool:
-    """Whether no path of a workspace falls under the pattern: ``, `.`, `../a`, `/a`, `a//b`."""
+    """True when no path of a workspace falls under the pattern: ``, `.`, `../a`, `/a`, `a//b`."""
     return "\0" in pattern or not _NO_NAMES.isdisjoint(_names(pattern))
 
 
@@ -140,7 +140,7 @@ def _may_be_one(mine: str, theirs: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _spelled(name: str) -> tuple[str, str]:
-    """How a name begins and ends, as far as it is spelled out."""
+    """The beginning and the end of a name, as far as they have no wildcard."""
     start, end = _UNTIL_WILD.match(name), _BEHIND_WILD.search(name)
     assert start and end  # each of them can be empty
     return start[0], end[0]
@@ -268,7 +268,7 @@ def unusable(touches: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Overlaps:
-    """What some plans touch: who is in whose way, and of whom that cannot be told."""
+    """Overlaps between the files that plans touch, and the plans of which nobody can tell."""
 
     def __init__(self, touches: Mapping[str, tuple[str, ...]]):
         self._names = frozenset(touches)
@@ -288,7 +288,7 @@ class Overlaps:
         return tuple(sorted(others - {name}))
 
     def in_the_way(self, name: str) -> frozenset[str]:
-        """With whom the plan may not run at the same time: what is not known is never safe."""
+        """Plans that may not run at the same time: what is not known is never safe."""
         others = self._names if name in self._unknown else self._unknown.union(self._overlaps[name])
         return others - {name}
 
@@ -306,7 +306,7 @@ class Overlaps:
 
 
 def _overlaps(touches: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, Overlap]]:
-    """For each plan the others, with the first two globs that meet."""
+    """Overlaps of each plan with others, with the first two globs that meet."""
     plans_of: dict[str, list[str]] = {}
     for plan, globs in touches.items():
         for glob in dict.fromkeys(globs):

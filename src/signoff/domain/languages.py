@@ -1,4 +1,4 @@
-"""Which files are source code, by their names, and which of them are tests or settings."""
+"""Recognise source code by file names, and tests and settings among it."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ def language_of(path: str) -> str | None:
 
 
 def is_work(path: str) -> bool:
-    """Whether it is source code that is neither a test nor settings, going by its name."""
+    """True when the name is that of source code which is neither a test nor settings."""
     return language_of(path) is not None and not is_test(path) and not is_settings(path)
 
 
 def is_document(path: str) -> bool:
-    """Whether it is prose or a picture: nothing obeys it, though a check may look at it."""
+    """True for prose and pictures: no tool obeys them, though a check may look at them."""
     return re.fullmatch(_DOCUMENT, path) is not None
 
 
 def is_test(path: str) -> bool:
-    """Whether it lies in a folder of tests, or is named like one."""
+    """True when the file lies in a folder of tests, or is named like a test."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0] or name
     return any(re.fullmatch(_TEST_FOLDER, folder) for folder in folders) or bool(
@@ -98,7 +98,7 @@ def is_test(path: str) -> bool:
 
 
 def is_settings(path: str) -> bool:
-    """Whether a source file is named like one that steers tools: `jest.config.js`, `setup.py`."""
+    """True when a source file is named like one that configures tools, such as `setup.py`."""
     *folders, name = path.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
     stem = name.rpartition(".")[0]

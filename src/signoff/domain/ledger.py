@@ -13,7 +13,7 @@ GENESIS = "0" * 64
 
 
 class Kind(StrEnum):
-    """What an entry records, and what it means. Stored words: add, never rename."""
+    """Kinds of entries, each with its meaning. Stored words: add, never rename."""
 
     meaning: str
 

@@ -34,7 +34,7 @@ def plan_slug(name: str) -> str:
 
 
 def new_plan_slug(name: str) -> str:
-    """As `plan_slug`, for a plan that is about to be made: its name must do for a branch too."""
+    """Check a name like `plan_slug`, for a new plan: its name must do for a branch too."""
     slug = plan_slug(name)
     refused = sorted(set(slug) & _NOT_IN_BRANCHES)
     if refused:
@@ -101,7 +101,7 @@ def copied_from(file_name: str) -> str | None:
 
 
 def shown_name(slug: str) -> str:
-    """How people see the name: the unnamed plan is `PLAN`."""
+    """The name that people see: the unnamed plan is `PLAN`."""
     return slug or UNNAMED_PLAN.removesuffix(".md")
 
 

@@ -20,7 +20,7 @@ POSTCONDITION_PREFIX = "postcondition:"
 
 
 class PlanStatus(StrEnum):
-    """Where a plan stands in its lifecycle."""
+    """Phases of a plan's lifecycle."""
 
     DRAFT = "draft"
     VERIFIED = "verified"
@@ -31,7 +31,7 @@ class PlanStatus(StrEnum):
 
 
 class Author(StrEnum):
-    """Who wrote a plan."""
+    """Authors of plans."""
 
     PERSON = "person"
     AGENT = "agent"  # its checks are self-set
@@ -49,7 +49,7 @@ class Mark(StrEnum):
 
 
 class ExpectationKind(StrEnum):
-    """What an observation is compared with."""
+    """Kinds of expectations: the part of an observation, and the comparison."""
 
     EXIT_CODE = "exit_code =="
     STDOUT_CONTAINS = "stdout contains"
@@ -71,7 +71,7 @@ class Expectation(ByMeaning, frozen=True):
 
 
 class RedFirst(StrEnum):
-    """What to make of a contract that already held before the first attempt."""
+    """Treatment of a contract that already held before the first attempt."""
 
     RECORD = "record"
     REQUIRED = "required"
@@ -79,21 +79,21 @@ class RedFirst(StrEnum):
 
 
 class Holds(StrEnum):
-    """Whether a kept contract must still hold at the end of the plan."""
+    """Says if a kept contract must still hold at the end of the plan."""
 
     ALWAYS = "always"
     AT_STEP = "at_step"
 
 
 class Effects(StrEnum):
-    """Whether judging the contract reaches outside the workspace (then it is judged once)."""
+    """Says if judging reaches outside the workspace; such a contract is judged once."""
 
     NONE = "none"
     EXTERNAL = "external"
 
 
 class JudgeIn(StrEnum):
-    """Where the contract runs."""
+    """Place in which the contract runs."""
 
     WORKSPACE = "workspace"
     CLEAN = "clean"
@@ -126,13 +126,13 @@ class Contract(ByMeaning, frozen=True):
         return (Expectation(ExpectationKind.EXIT_CODE, 0), *self.expectations)
 
     def essence(self) -> dict[str, Any]:
-        """What was said of it: an option that a later version adds changes no older contract."""
+        """Options that are not the default: an option added later changes no older contract."""
         said = self.meaning().items()
         return {k: value for k, value in said if k == "command" or value != _PLAIN_CONTRACT[k]}
 
     @property
     def judged_once(self) -> bool:
-        """Whether a kept verdict stands for good, because judging again is wrong or meaningless."""
+        """True when a kept verdict is final, because judging again is wrong or meaningless."""
         return self.effects is Effects.EXTERNAL or self.holds is Holds.AT_STEP
 
 
@@ -140,7 +140,7 @@ _PLAIN_CONTRACT = Contract("").meaning()
 
 
 class Then(StrEnum):
-    """What follows when the retries are used up."""
+    """Action when the retries are used up."""
 
     ESCALATE = "escalate"
     ABORT = "abort"
@@ -157,7 +157,7 @@ class OnFail(Struct, frozen=True):
 
 
 class SubscriptionKind(StrEnum):
-    """What a subscription brings into the prompt."""
+    """Kinds of things that a subscription brings into the prompt."""
 
     FILE = "file"
     TOPIC = "topic"
@@ -185,7 +185,7 @@ class Cost(Struct, frozen=True):
 
 
 class Budget(ByMeaning, frozen=True):
-    """What the whole plan may cost; None where the plan sets no limit."""
+    """Limits on the cost of the whole plan; None where the plan sets no limit."""
 
     tokens: int | None = None
     usd: float | None = None
@@ -227,18 +227,18 @@ class Step(ByMeaning, frozen=True, dict=True):
 
     @property
     def wording(self) -> str:
-        """What it asks for, in its own words."""
+        """The task, in the plan's own words."""
         return self.task
 
     @cached_property
     def digest(self) -> str:
-        """What makes it the same step across revisions: id, task and contract."""
+        """Digest of id, task and contract: equal for the same step across revisions."""
         contract = self.contract.essence() if self.contract else None
         return digest_of({"id": self.id, "task": self.task, "contract": contract})
 
 
 class Postcondition(ByMeaning, frozen=True):
-    """What must hold for the whole plan at the end."""
+    """A condition that must hold for the whole plan at the end."""
 
     number: int
     text: str
@@ -252,17 +252,17 @@ class Postcondition(ByMeaning, frozen=True):
 
     @property
     def title(self) -> str:
-        """How it is shown."""
+        """The text that is shown for it."""
         return self.text
 
     @property
     def wording(self) -> str:
-        """What it asks for, in its own words."""
+        """The demand, in the plan's own words."""
         return self.text
 
     @property
     def digest(self) -> str:
-        """What makes it the same postcondition across revisions."""
+        """Digest of id, text and contract: equal for the same postcondition across revisions."""
         contract = self.contract.essence() if self.contract else None
         return digest_of({"id": self.id, "text": self.text, "contract": contract})
 

@@ -26,7 +26,7 @@ _NONCE_HEADER = b"signoff receipt nonce 1\n"
 
 
 class PlanName(Struct, frozen=True):
-    """Which plan, and which text of it."""
+    """Identity of the plan and of the text that was run."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class PlanName(Struct, frozen=True):
 
 
 class RunSpan(Struct, frozen=True):
-    """Which run, and when."""
+    """Identity of the run, with its begin and end."""
 
     id: str
     started_at: str
@@ -44,7 +44,7 @@ class RunSpan(Struct, frozen=True):
 
 
 class ApprovalProof(Struct, frozen=True):
-    """Who approved what was run, and how."""
+    """The approval: by whom, when and in what way."""
 
     seq: int
     at: str
@@ -62,7 +62,7 @@ class LedgerSlice(Struct, frozen=True):
 
 
 class ContractProof(Struct, frozen=True):
-    """What had to be shown."""
+    """Digest and command of the contract that had to be kept."""
 
     digest: str
     command: str
@@ -116,7 +116,7 @@ class AcceptanceProof(WaiverProof, frozen=True):
 
 
 class Agent(Struct, frozen=True):
-    """Who worked: a role and the command behind it, or the session in which it was done."""
+    """The worker: a role and the command behind it, or the session in which the work was done."""
 
     role: str
     command: str  # empty for a person, and for work in a session
@@ -124,7 +124,7 @@ class Agent(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people know it by; empty for a person."""
+        """The name that people know; empty for a person."""
         return self.session.agent or self.session.id if self.session is not None else self.command
 
 
@@ -188,7 +188,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What a statement says, for people; `lines` are (result, subject, title)."""
+    """A statement's content for people; `lines` are (result, subject, title)."""
 
     title: str
     plan: str

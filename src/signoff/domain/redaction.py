@@ -108,12 +108,12 @@ class Redactor:
         )
 
     def raw(self, data: bytes) -> bytes:
-        """The same for bytes of any kind."""
+        """The bytes without secrets."""
         found = self._raw.redact(data.decode("latin-1"))
         return re.sub(_TOKEN, _TOKEN_MARK, found).encode("latin-1")
 
     def data(self, value: Any) -> Any:
-        """The same for everything that is text in a structure, keys included; not our own words."""
+        """The structure without secrets in its texts, keys included; not our own words."""
         if value is None or isinstance(value, StrEnum | int):
             return value
         if isinstance(value, str):
@@ -265,7 +265,7 @@ def _as_bytes(text: str) -> bytes:
 
 
 def _json(value: str) -> Iterator[str]:
-    """As Python, JavaScript (which leaves letters as they are), PHP and Go write it."""
+    """Spellings by Python, JavaScript (which leaves letters as they are), PHP and Go."""
     for escaped in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         yield escaped
         yield escaped.replace("/", "\\/")
@@ -283,7 +283,7 @@ def _percent(data: bytes) -> Iterator[str]:
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """What of the encoding does not depend on the neighbours, for each place in a group of three.
+    """Yield the part of the encoding that no neighbour changes, for each offset modulo three.
 
     Standing alone, the last character and the padding belong to it too.
     """
@@ -297,7 +297,7 @@ def _base64(data: bytes) -> Iterator[str]:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a value is worth hiding: long enough, and no ordinary word, path or number.
+    """True when a value is worth hiding: long enough, and no ordinary word, path or number.
 
     A name that says so makes a secret of any value, from six characters on.
     """

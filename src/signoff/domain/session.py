@@ -29,7 +29,7 @@ def session_id_of(client_session: str) -> str:
 
 
 class ClaimStatus(StrEnum):
-    """What an agent says of a step. Stored words; none of them is proof."""
+    """An agent's claims about a step. Stored words; none of them is proof."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -40,7 +40,7 @@ class ClaimStatus(StrEnum):
 
 
 class ReferenceKind(StrEnum):
-    """What a piece of evidence points at."""
+    """Kinds of things that evidence can point at."""
 
     TOOL = "tool"
     FILE = "file"
@@ -89,7 +89,7 @@ def _reference(kind: str, target: str) -> Reference:
 
 
 def _in_quotes(target: str) -> tuple[str, str] | None:
-    """What stands in the quotes, and what follows them; None where there are none."""
+    """Split off the text in quotes: (text, rest); None where there are no quotes."""
     found = re.fullmatch(_IN_QUOTES, target)
     try:
         return (json.loads(found[1]), (found[2] or "").rstrip(_CLOSING)) if found else None
@@ -123,14 +123,14 @@ class ToolCall(Struct, frozen=True):
 
     @property
     def can_prove(self) -> bool:
-        """Whether the harness saw it read or change files, run a command, or hand a step on."""
+        """True when the harness saw it read or change files, run a command, or hand a step on."""
         if self.name in PLAN_TOOL_NAMES:
             return False
         return self.hands_on or bool(self.reads or self.writes or self.content)
 
     @property
     def hands_on(self) -> bool:
-        """Whether it handed a step to a session of its own; a tool of that name alone does not."""
+        """True when it handed a step to another session; the tool's name alone is not enough."""
         return self.name == DELEGATE_TOOL if self.delegated is None else self.delegated
 
     def to_data(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class Basis(Struct, frozen=True):
-    """What a piece of accepted evidence rests on: it is stale when any of it is not so any more."""
+    """Facts on which accepted evidence rests: it is stale as soon as one of them changes."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     content: str = ""
@@ -162,7 +162,7 @@ class Basis(Struct, frozen=True):
 
 
 class Precondition(Struct, frozen=True):
-    """What must hold before a step begins: an earlier step, or the command of a contract."""
+    """A condition for the start of a step: an earlier step, or the command of a contract."""
 
     text: str
     step: str = ""
@@ -170,12 +170,12 @@ class Precondition(Struct, frozen=True):
 
     @property
     def contract(self) -> Contract | None:
-        """What decides it, unless a step does."""
+        """The contract that decides it; None when a step does."""
         return Contract(self.command) if self.command else None
 
 
 class Declared(Struct, frozen=True):
-    """What a step of an agent's plan says beside its task."""
+    """Fields that a step of an agent's plan has beside its task."""
 
     touches: tuple[str, ...] = ()
     preconditions: tuple[Precondition, ...] = ()
@@ -188,7 +188,7 @@ class Declared(Struct, frozen=True):
 
 
 class SessionStanding(StrEnum):
-    """Where a session stands; computed from its entries, never set."""
+    """State of a session; computed from its entries, never set."""
 
     WORKING = "working"
     AWAITING_SIGN_OFF = "awaiting sign-off"  # the gate opened, provisionally
@@ -203,7 +203,7 @@ class SessionStanding(StrEnum):
 
 
 class Decision(StrEnum):
-    """What became of a final answer."""
+    """Results of a final answer."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -246,7 +246,7 @@ class Artifact(Struct, frozen=True):
 
     @classmethod
     def of(cls, written: str) -> Artifact:
-        """What `str` gave."""
+        """Parse the text that `str` wrote."""
         return cls(written.rstrip("/"), written.endswith("/"))
 
 
@@ -263,7 +263,7 @@ class ProjectCheck(Struct, frozen=True, array_like=True):
 
 
 class TaskBasis(Struct, frozen=True):
-    """What a derived plan rests on; stored beside it, so that a resumed session knows it."""
+    """Facts on which a derived plan rests; stored beside it, for a session that is resumed."""
 
     said: tuple[str, ...] = ()  # digests of words that were looked at: what they plan is planned
     asked: tuple[str, ...] = ()  # the steps that a person's words ask for

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class FileKind(StrEnum):
-    """What lies at a path."""
+    """Kinds of things that lie at a path."""
 
     FILE = "file"
     LINK = "link"
@@ -37,7 +37,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class ChangeKind(StrEnum):
-    """How a path differs between two snapshots."""
+    """Differences of a path between two snapshots."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -55,7 +55,7 @@ Manifest = Mapping[str, FileState]
 
 
 class Product(Struct, frozen=True):
-    """Whose file it is, and the content in which it lies as it was accepted."""
+    """A file that a step made, and the content in which it lies as it was accepted."""
 
     step: str
     snapshot: str

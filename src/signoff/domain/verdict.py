@@ -14,7 +14,7 @@ from signoff.domain.plan import JudgeIn
 
 
 class Ending(StrEnum):
-    """How a process came to its end; only EXITED carries a verdict of the command itself."""
+    """Ways in which a process ends; only EXITED carries a verdict of the command itself."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -37,7 +37,7 @@ class Output(Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether head and tail together are the whole stream."""
+        """True when head and tail together are the whole stream."""
         return self.size == len(self.head) + len(self.tail)
 
     @property
@@ -81,7 +81,7 @@ _GROUP = r"(?s)(.*(?:::|[./>›])\s*)?(.*)"
 
 
 class TestOutcome(StrEnum):
-    """How one test ended; of several endings of one test the last in this list counts."""
+    """Ending of one test; of several endings of one test the last in this list counts."""
 
     __test__ = False
 
@@ -91,7 +91,7 @@ class TestOutcome(StrEnum):
 
     @property
     def ran(self) -> bool:
-        """Whether the test came to an answer."""
+        """True unless the test was skipped."""
         return self is not TestOutcome.SKIPPED
 
 
@@ -108,7 +108,7 @@ def named(told: Iterable[tuple[str, TestOutcome]]) -> dict[str, TestOutcome]:
 
 
 class TestCounts(ByMeaning, frozen=True):
-    """What a runner's report says; `source` names the report or the runner it came from.
+    """Numbers from a runner's report; `source` names the report or the runner.
 
     An error counts as failed, an expected failure as skipped: neither is a test that passed.
     """
@@ -131,7 +131,7 @@ class TestCounts(ByMeaning, frozen=True):
 
     @property
     def counted(self) -> bool:
-        """Whether there is a number of tests or of files to hold later runs to."""
+        """True when there is a number of tests or of files to hold later runs to."""
         return bool(self.endings or self.files)
 
     @property
@@ -150,7 +150,7 @@ class TestCounts(ByMeaning, frozen=True):
         return self.passed + self.failed + self.skipped + self.deselected
 
     def names_all(self, where: str) -> bool:
-        """Whether every test that ran is named there; with a name too many, none is believed."""
+        """True when a report names every test that ran; with a name too many, none is believed."""
         told = list(self.names.get(where, {}).values())
         passed, failed = told.count(TestOutcome.PASSED), told.count(TestOutcome.FAILED)
         return passed == self.passed and self.failed - self.errors <= failed <= self.failed
@@ -214,7 +214,7 @@ def _ungrouped(kept: Mapping[str, Mapping[str, list[str]]]) -> Names:
 
 
 class Result(StrEnum):
-    """Unknown is never kept."""
+    """Result of judging; unknown is never kept."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -222,7 +222,7 @@ class Result(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a verdict is what it is; a stored word."""
+    """Reasons for a verdict; stored words."""
 
     HELD = "held"
     EXPECTATION = "expectation"
@@ -245,7 +245,7 @@ class Reason(StrEnum):
 
 
 class FailureClass(StrEnum):
-    """Whose fault a verdict that is not kept is; each class has a retry budget of its own."""
+    """Causes of a verdict that is not kept; each class has a retry budget of its own."""
 
     BROKEN = "broken"  # the work is not done, or could not be seen to be: the agent tries again
     TAMPERED = "tampered"  # the agent changed the check
@@ -273,7 +273,7 @@ def failure_of(reason: Reason) -> FailureClass:
 
 
 class Phase(StrEnum):
-    """When a contract was judged; `baseline` is as the run began, to count its tests."""
+    """Moment of a judging; `baseline` is at the start of the run, to count its tests."""
 
     BEFORE = "before"
     ATTEMPT = "attempt"
@@ -283,14 +283,14 @@ class Phase(StrEnum):
 
 
 class HeldOutKind(StrEnum):
-    """How a held-out check meets the product, and so what its answer proves."""
+    """Ways in which a held-out check meets the product, and so what its answer proves."""
 
     SEPARATE = "separate"  # it gets what the product printed: the product cannot read the answers
     IN_PROCESS = "in-process"  # it runs the product, which can look around meanwhile
 
 
 class Isolation(StrEnum):
-    """What stood between the contract and the rest of the machine."""
+    """Barriers between the contract and the rest of the machine."""
 
     NONE = "none"
     LANDLOCK = "landlock"
@@ -299,18 +299,18 @@ class Isolation(StrEnum):
 
     @property
     def has_own_view(self) -> bool:
-        """Whether the command sees a file system, processes and a network of its own."""
+        """True when the command sees a file system, processes and a network of its own."""
         return self in (Isolation.NAMESPACES, Isolation.BUBBLEWRAP)
 
 
 def weakest(isolations: Iterable[Isolation]) -> Isolation:
-    """What can be said of several verdicts together: no more than of the weakest."""
+    """The weakest of several isolations: all that can be said of their verdicts together."""
     order = list(Isolation)
     return min(isolations, key=order.index, default=Isolation.NONE)
 
 
 class Verdict(Struct, frozen=True):
-    """Bound to one contract, one snapshot and one evidence key."""
+    """The answer about one contract, bound to one snapshot and one evidence key."""
 
     subject: str
     phase: Phase
@@ -345,5 +345,5 @@ class Verdict(Struct, frozen=True):
 
     @property
     def kept(self) -> bool:
-        """The only answer that can back a `done`."""
+        """True for the only answer that can back a `done`."""
         return self.result is Result.KEPT

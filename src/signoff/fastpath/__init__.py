@@ -1,6 +1,6 @@
-"""What must answer at once: the standard library alone, before click is imported.
+"""Verbs that must answer at once: the standard library alone, before click is imported.
 
-answer_at_once(arguments) → the exit code, or None for whatever click has to read
+answer_at_once(arguments) → the exit code, or None where click has to read them
 resolve(plan) · list_plans() · session_start(): the answers themselves, for click's verbs too
 """
 

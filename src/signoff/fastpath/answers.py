@@ -64,7 +64,7 @@ def resolve(plan: str | None, as_json: bool = False) -> int:
 
 
 def _code_of(error: SignoffError) -> Exit:
-    """No vault is a normal result; a ledger that cannot be read is not, and all else is loud."""
+    """Exit code of an error: no vault is a normal result; a ledger that cannot be read is not."""
     if isinstance(error, NoVault):
         return Exit.NOT_DONE
     return Exit.CANNOT_JUDGE if error.exit_code is Exit.CANNOT_JUDGE else Exit.USAGE
@@ -144,7 +144,7 @@ class Recorded(namedtuple("Recorded", ("standings", "binding", "binding_known", 
 
 
 def read_ledger(place: VaultPlace) -> Recorded:
-    """What is on record about the vault, as far as it can be read."""
+    """Read the record about the vault, as far as it can be read."""
     standings, binding, known, troubles = None, None, True, []
     try:
         with open_glance(os.environ) as ledger:
@@ -222,7 +222,7 @@ def failure_text(error: SignoffError, as_json: bool, code: int) -> str:
 
 
 def as_our_own(error: SignoffError | OSError) -> SignoffError:
-    """What the operating system refused, in our words."""
+    """Word a refusal of the operating system as our own error."""
     if isinstance(error, SignoffError):
         return error
     where = f" (`{error.filename}`)" if error.filename else ""

@@ -60,7 +60,7 @@ class Session:
 
     @property
     def solo(self) -> bool:
-        """Whether there is nothing to tell but that there is a plan."""
+        """True when there is nothing to tell but that there is a plan."""
         told = self.names not in ([], [""]) or self.copies or self.questions or self.troubles
         return not told and self.bound is None
 

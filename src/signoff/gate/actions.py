@@ -1,4 +1,4 @@
-"""What a run does next, decided from the fold alone, and whether its budget allows it."""
+"""Decide the next action of a run from the fold alone, and say if its budget allows it."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ class EscalateObstacle(Struct, frozen=True):
 
 
 class Fail(Struct, frozen=True):
-    """The policy says abort."""
+    """End the run as failed: the policy says abort."""
 
     step: Step
 
 
 class Wait(Struct, frozen=True):
-    """Nothing can go on before a person answers."""
+    """Wait: nothing can go on before a person answers."""
 
     questions: tuple[str, ...]
 
@@ -102,7 +102,7 @@ class Sweep(Struct, frozen=True):
 
 
 class Finish(Struct, frozen=True):
-    """The run is over."""
+    """End the run."""
 
     outcome: Outcome
 
@@ -131,7 +131,7 @@ Action = (
 
 
 class Underway(Struct, frozen=True):
-    """What goes on beside the workspace while the next action is chosen."""
+    """Work that goes on beside the workspace while the next action is chosen."""
 
     busy: frozenset[str] = frozenset()  # subjects that are worked on or judged already
     looked_at: frozenset[str] = frozenset()  # steps that are judged as they were before any work
@@ -178,7 +178,7 @@ def open_steps(state: State, busy: Collection[str] = ()) -> Iterator[Step]:
 
 
 def _first_step_action(state: State, policy: Policy, underway: Underway) -> Action:
-    """Whoever can be set to work is; then what waits in lanes lands, all of it together."""
+    """Set everybody to work who can be; then land all that waits in lanes, together."""
     landing: list[Step] = []
     for step in open_steps(state, underway.busy):
         record, looked_at = state.record(step.id), step.id in underway.looked_at
@@ -223,7 +223,7 @@ def _action_for(
 
 
 def _used_up(step: Step, record: Record) -> Cause | None:
-    """Why no further attempt is made; None while the budget of every class allows one."""
+    """The reason for making no further attempt; None while the budget of every class allows one."""
     retries = step.on_fail.retries
     if record.answer is not None:
         return Cause.AGENT_ANSWER
@@ -273,9 +273,9 @@ def _action_before_first_attempt(
 
 
 def works_while_looked_at(step: Step, state: State, policy: Policy) -> bool:
-    """Whether nobody has to wait for what the step's check says before the work.
+    """True when the agent may start before the step's check was judged on the content so far.
 
-    Not where that decides something: whether it is worked on at all.
+    False where that judging decides if the step is worked on at all.
     """
     contract = step.contract
     required = policy.require_red_first or (contract and contract.red_first is RedFirst.REQUIRED)
@@ -283,7 +283,7 @@ def works_while_looked_at(step: Step, state: State, policy: Policy) -> bool:
 
 
 def judged_beside(subject: Step | Postcondition, state: State) -> bool:
-    """Whether the check can be run beside the workspace: it needs nothing of the place itself.
+    """True when the check can run beside the workspace: it needs nothing of the place itself.
 
     What is judged once is judged where it stays, and what reaches outside exists only once.
     """
@@ -293,13 +293,13 @@ def judged_beside(subject: Step | Postcondition, state: State) -> bool:
 
 
 def may_take_a_lane(step: Step, state: State) -> bool:
-    """Whether the step can be worked on beside the workspace."""
+    """True when the step can be worked on beside the workspace."""
     in_vain = state.record(step.id).turned_back >= MOST_TURNED_BACK
     return judged_beside(step, state) and step.target != HUMAN_ROLE and not in_vain
 
 
 def keep_apart(one: Step, other: Step) -> bool:
-    """Whether both say what they change, and it can be the same files."""
+    """True when both steps say what they change, and it can be the same files."""
     return any(
         intersect(mine, theirs)
         for mine in (*one.touches, *one.produces)
@@ -308,7 +308,7 @@ def keep_apart(one: Step, other: Step) -> bool:
 
 
 def shortfall(state: State, step: Step) -> str | None:
-    """What the budget no longer covers if this step is dispatched; None when it fits.
+    """The part of the budget that this step would exceed if dispatched; None when it fits.
 
     A step is expected to take its own estimate, else the average of the attempts so far.
     """
@@ -342,7 +342,7 @@ def cost_left(state: State) -> tuple[int | None, float | None]:
 def share_of_budget(
     state: State, granted: Iterable[tuple[int | None, float | None]], among: int
 ) -> tuple[int | None, float | None]:
-    """What one of so many may use of what is left, apart from what others were granted."""
+    """Share of the remaining budget for one of `among` agents, without what others were granted."""
     tokens, usd = cost_left(state)
     for given_tokens, given_usd in granted:
         tokens = None if tokens is None else tokens - (given_tokens or 0)
@@ -354,7 +354,7 @@ def share_of_budget(
 
 
 def wall_left_s(state: State) -> float | None:
-    """How long the run may still work; None without a limit."""
+    """Seconds for which the run may still work; None without a limit."""
     wall_s = state.schedule.plan.budget.wall_s
     return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
 

@@ -1,4 +1,4 @@
-"""Which plan needs which: names as plans write them, and an order that respects them."""
+"""Dependencies between plans: names as plans write them, and an order that respects them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def in_order(graph: Graph, rank: Callable[[str], int]) -> list[str]:
 
 
 def depths(graph: Graph) -> dict[str, int]:
-    """How long the longest chain of needs below each plan is; nothing for plans behind a ring."""
+    """Length of the longest chain of needs below each plan; nothing for plans behind a ring."""
     found: dict[str, int] = {}
     for name in in_order(graph, lambda _: 0):
         found[name] = max((found[n] + 1 for n in graph[name] if n in graph), default=0)
@@ -62,7 +62,7 @@ def depths(graph: Graph) -> dict[str, int]:
 
 
 def all_needs(graph: Graph, names: Iterable[str]) -> dict[str, str]:
-    """Whatever these plans need, and what that needs, and so on; each with one that needs it."""
+    """Every plan that these need, directly or not, each with one plan that needs it."""
     found: dict[str, str] = {}
     waiting = list(names)
     for name in waiting:  # grows meanwhile: the nearest come first
@@ -74,7 +74,7 @@ def all_needs(graph: Graph, names: Iterable[str]) -> dict[str, str]:
 
 
 def rings(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """For each plan that needs itself in the end, a way round on which it lies: `a`, `b`, `a`.
+    """A ring for each plan that needs itself in the end: `a`, `b`, `a`.
 
     Each plan points at the one it needs; the first of them by name comes first and last.
     """
@@ -130,7 +130,7 @@ class MergeOrder(Struct, frozen=True):
 
 
 def merge_order(finished: Sequence[Finished], merged: Collection[str] = ()) -> MergeOrder:
-    """What others need first, then small before large; `merged` plans are in the base already.
+    """Order plans: needed ones first, then small before large; `merged` ones are in the base.
 
     A plan that needs one which is neither is held back, and so is whoever needs that plan.
     """

@@ -1,4 +1,4 @@
-"""What a driver's acts do to the state: lists, attempts, verdicts, acceptances."""
+"""Fold a driver's entries into the state: lists, attempts, verdicts, acceptances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTA
 
 
 def apply_other_run(state: State, entry: Entry) -> None:
-    """What an earlier run leaves: steps it finished, and how many tests there were to begin with.
+    """Take over from an earlier run the steps it finished and its first test counts.
 
     A run that failed may have removed tests, so its beginning counts until somebody approves again.
     """
@@ -45,7 +45,7 @@ def apply_other_run(state: State, entry: Entry) -> None:
 
 
 def _seen_first(state: State, subject: str, outgrew_room: bool, wrote: tuple[str, ...]) -> None:
-    """How a check works here, as it was seen before anybody worked."""
+    """Remember how a check behaved before anybody worked."""
     if outgrew_room:
         state.outgrew_room.add(subject)
     if wrote:
@@ -154,7 +154,7 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
 
 
 def _count_usage(state: State, fact: facts.AttemptFinished) -> None:
-    """What is not told is unknown, not nothing; of work in a session one attempt tells it all."""
+    """Count usage: untold is unknown, not zero; for a session only one attempt is counted."""
     if fact.session in state.usage_told or fact.ending in _NEVER_RAN:
         return
     used = fact.usage or facts.UsageTold()
@@ -213,7 +213,7 @@ def _judged_work(state: State, record: Record, judged: Judged, step_id: str | No
 
 
 def _held_before(state: State, judged: Judged, step_id: str | None) -> bool | None:
-    """Of work that was done before the run began: what its session saw, else nobody knows."""
+    """True when it held before the work; of work before the run, as its session saw it."""
     if state.earlier_work is None or not judged.kept:
         return judged.kept
     return False if step_id in state.earlier_work.red else None
@@ -226,7 +226,7 @@ def _step_back(state: State, step_id: str | None) -> None:
 
 
 def step_landed(state: State, entry: Entry, fact: facts.StepLanded) -> None:
-    """What was kept in a lane is the workspace's content from now on."""
+    """Make the content that was kept in a lane the workspace's content."""
     record = state.record(entry.step or "")
     record.base, record.turned_back = "", 0
     state.snapshot, state.landed = fact.snapshot, fact
@@ -262,7 +262,7 @@ def step_done(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
 
 
 def _remember_produced(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
-    """What an accepted step produced is pinned from then on; the newest owner wins."""
+    """Pin the files that an accepted step produced; the newest owner wins."""
     step = entry.step or ""
     for owned in state.produced.values():
         for path in fact.produced:
@@ -312,7 +312,7 @@ def step_restored(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
 
 
 def step_cleared(state: State, entry: Entry, fact: facts.StepCleared) -> None:
-    """What a waiting step had tampered with was put back for the others."""
+    """Note that files which a waiting step had tampered with were put back for the others."""
     record = state.record(entry.step or "")
     record.cleared = entry.seq
     record.restored = tuple(sorted({*record.restored, *fact.paths}))

@@ -1,6 +1,6 @@
-"""What an agent's own acts do to the state: plans, claims, calls, final answers, sign-offs.
+"""Fold an agent's own entries into the state: plans, claims, calls, final answers, sign-offs.
 
-Whoever works on after a sign-off works on what nobody signed: only a new one counts.
+Work after a sign-off is not signed: it needs a new sign-off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from signoff.planfile.parse import parse
 
 
 class PlanChange(Struct, frozen=True):
-    """From one plan of an agent to the next, in ids of the old one."""
+    """Difference between two plans of an agent, in ids of the old one."""
 
     split: tuple[str, ...]
     dropped: tuple[str, ...]
@@ -29,7 +29,7 @@ class PlanChange(Struct, frozen=True):
 
     @property
     def loosens(self) -> bool:
-        """Whether less is promised than before, or nobody but a person could tell."""
+        """True when less is promised than before, or when only a person could tell."""
         return bool(self.dropped or self.weakened or self.split_words or self.aims_elsewhere)
 
 
@@ -107,7 +107,7 @@ _Condition = Contract | str  # what is waited for: a check, or a step by its id 
 def _conditions(
     declared: Declared | None, became: Mapping[str, frozenset[str]] | None = None
 ) -> set[_Condition]:
-    """What a step waits for; a step that became several is waited for in all of them.
+    """Conditions that a step waits for; of a step that was split, all parts are waited for.
 
     One that is gone altogether is not waited for: that it is dropped is said already.
     """
@@ -134,7 +134,7 @@ def _is_split(
     now: Mapping[str, Declared],
     became: Mapping[str, frozenset[str]],
 ) -> bool:
-    """At least two new steps say that they are parts of it, and together they keep all it had.
+    """True when at least two new steps claim to be parts of it, and together keep all it had.
 
     One of them has all its contract, each waits for what it waited for, and what it touches is
     touched by one of them.
@@ -214,7 +214,7 @@ def _said(subject: Step | Postcondition) -> _Said:
 
 
 def _task_records(state: State) -> dict[_Said, Record]:
-    """What is known about each part of the derived plan in force, by what the part says."""
+    """Records of the parts of the derived plan in force, by the text of the part."""
     derived = state.author is Author.DERIVED and state.plan is not None
     parts = state.plan.subjects if derived and state.plan is not None else state.beside
     return {_said(part): state.records[part.id] for part in parts}
@@ -321,7 +321,7 @@ def delegated(state: State, entry: Entry, fact: facts.SessionDelegated) -> None:
 
 
 def used(state: State, _entry: Entry, fact: Cost) -> None:
-    """What a turn used."""
+    """Add the usage of a turn."""
     state.spent += Cost(int(fact.tokens), fact.usd)
 
 
@@ -344,7 +344,7 @@ def answer_accepted(state: State, _entry: Entry, fact: facts.AnswerAccepted) -> 
 
 
 def ended(state: State, _entry: Entry, fact: facts.SessionEnded) -> None:
-    """It ended without an accepted answer."""
+    """Note that the session ended without an accepted answer."""
     state.session.ended = fact.how
 
 

@@ -63,12 +63,12 @@ class GateReport(Struct, frozen=True):
 
     @property
     def open(self) -> bool:
-        """Whether nothing is missing."""
+        """True when nothing is missing."""
         return self.gate is not Gate.SHUT
 
     @property
     def self_set(self) -> bool:
-        """Whether the agent chose what is checked."""
+        """True when the agent chose the checks itself."""
         return self.planned and self.author is not Author.PERSON
 
     @property
@@ -82,34 +82,34 @@ class GateReport(Struct, frozen=True):
 
     @property
     def proved(self) -> tuple[str, ...]:
-        """What is done, on this content."""
+        """Subjects that are proved on this content."""
         return tuple(s.id for s in self.subjects if s.proved)
 
     @property
     def stale(self) -> tuple[str, ...]:
-        """What was proved on content that is not there any more."""
+        """Subjects that were proved on content that is not there any more."""
         done = (s for s in self.subjects if s.state is StepState.DONE)
         return tuple(s.id for s in done if s.stale)
 
     @property
     def waived(self) -> tuple[str, ...]:
-        """What a person let go, and what the policy let go; never called proved."""
+        """Subjects that a person or the policy let go; never called proved."""
         return self.ids(StepState.WAIVED, StepState.LET_GO)
 
     @property
     def for_person(self) -> tuple[str, ...]:
-        """What only a person can say; it holds the agent up no more, and nothing is done by it."""
+        """Subjects that only a person can decide; they hold no agent up, and are not done."""
         return self.ids(StepState.FOR_PERSON)
 
     @property
     def waits_for_people(self) -> bool:
-        """Whether nothing that the agent could do would open it."""
+        """True when nothing that the agent could do would open the gate."""
         over = any(m.waiting and m.subject == VERIFICATION for m in self.missing)
         return over or (not self.open and all(m.waiting for m in self.missing))
 
     @property
     def missing_digest(self) -> str:
-        """The same for the same things missing, however the agent words or toggles its claims."""
+        """Digest of what is missing: equal however the agent words or toggles its claims."""
         return digest_of(sorted(m.subject for m in self.missing))
 
 
@@ -143,7 +143,7 @@ def evaluate(
 
 
 def session_standing(state: State, gate: GateReport) -> SessionStanding:
-    """Where a session stands."""
+    """Compute the state of a session."""
     session = state.session
     if state.aborted:
         return SessionStanding.ENDED
@@ -181,7 +181,7 @@ def _missing_of_subjects(
 def _lack_in_run(
     subject: Step | Postcondition, standing: Standing, record: Record, parked: bool
 ) -> tuple[str, str] | None:
-    """What a driver has to see to, and by which command; None when it is proved."""
+    """The gap that a driver has to close, and the command for it; None when it is proved."""
     contract, latest, step = subject.contract, record.latest, isinstance(subject, Step)
     said = f"{latest.result}: {latest.message}" if latest is not None else ""
     if isinstance(subject, Step) and subject.for_each is not None:
@@ -215,7 +215,7 @@ def _lack_in_run(
 def _lack_in_session(
     state: State, subject: Step | Postcondition, standing: Standing, record: Record, number: int
 ) -> tuple[str, str] | None:
-    """What the agent has to see to, and by which call; None when it is proved."""
+    """The gap that the agent has to close, and the call for it; None when it is proved."""
     if standing.proved:
         return None
     what, waits = standing.why, standing.state is StepState.BLOCKED
@@ -240,7 +240,7 @@ def _next_derived(subject: Step | Postcondition, state: State) -> str:
 
 
 def how_to_drop(what: str) -> str:
-    """How the model gives up something planned: an item by its text, a file by its path."""
+    """Tell the model how to give up something planned: an item by its text, a file by its path."""
     return f'not needed after all? list it as {{"text": "{escape_line(what)}", "dropped": "why"}}'
 
 
@@ -265,7 +265,7 @@ def _missing_of_plan(
     *,
     require_plan: bool,
 ) -> list[Missing]:
-    """What belongs to no single step."""
+    """Gaps that belong to no single step."""
     if not state.driven:
         derived = state.author is Author.DERIVED
         return _missing_of_session(

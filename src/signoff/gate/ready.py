@@ -1,4 +1,4 @@
-"""Which plans may be started now: what they wait for, what blocks them, what they overlap with."""
+"""Plans that may be started now, and for the others: what they wait for, what blocks them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from signoff.gate.dependencies import Graph, all_needs, depths, needed_plans, ri
 
 
 class PlanStanding(StrEnum):
-    """Where a plan stands by the ledger, whatever its file says."""
+    """State of a plan by the ledger, whatever its file says."""
 
     INVALID = "invalid"  # its file cannot be read as a plan
     NOT_APPROVED = "not approved"
@@ -29,7 +29,7 @@ class PlanStanding(StrEnum):
 
 
 class PlanState(StrEnum):
-    """What that means for whoever looks for work."""
+    """State of a plan for somebody who looks for work."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -40,7 +40,7 @@ class PlanState(StrEnum):
 
 
 class ReasonKind(StrEnum):
-    """Why a plan is not ready."""
+    """Reasons why a plan is not ready."""
 
     PLAN = "plan"  # another plan is not signed off
     MERGE = "merge"  # a plan is signed off and not merged
@@ -117,7 +117,7 @@ class Readiness(Struct, frozen=True, dict=True):
 
     @cached_property
     def by_name(self) -> dict[str, PlanReadiness]:
-        """The same plans, to look up."""
+        """The plans by name."""
         return {plan.name: plan for plan in self.plans}
 
 
@@ -227,7 +227,7 @@ class _Occupants(Struct, frozen=True):
     awaited: frozenset[str]
 
     def yielding_to(self, plan: PlanReadiness) -> frozenset[str]:
-        """Those that do not keep a plan back, or some would wait for each other for ever.
+        """Plans that do not keep this one back, or some would wait for each other for ever.
 
         Of two that stopped one goes first, and what cannot go on lets through what it waits for.
         """
@@ -252,7 +252,7 @@ def _occupants(
 def _among_others(
     answer: PlanReadiness, territory: Overlaps, occupants: _Occupants
 ) -> PlanReadiness:
-    """With whom a ready plan overlaps, and who keeps it from starting now."""
+    """Add the plans with which a ready plan overlaps, and those that keep it from starting now."""
     in_the_way = occupants.names & territory.in_the_way(answer.name)
     return replace(
         answer,

@@ -1,4 +1,4 @@
-"""What the ledger says about one step or postcondition, one verdict on it, and one session."""
+"""Records of the ledger about one step or postcondition, one verdict, and one session."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Judged(Verdict, frozen=True, dict=True):
 
     @property
     def failure(self) -> FailureClass | None:
-        """Whose fault it is that it was not kept; None when it was."""
+        """Class of the failure; None when the contract was kept."""
         return None if self.kept else failure_of(self.reason)
 
     def same_failure(self, other: Judged | None) -> bool:
-        """Whether the other says the same of the same content: nothing was learnt in between."""
+        """True when the other verdict says the same of the same content: nothing was learnt."""
         return other is not None and (self.snapshot, self.reason, self.exit_code) == (
             other.snapshot,
             other.reason,
@@ -53,7 +53,7 @@ class Vouched(Struct, frozen=True):
 
 
 class Worked(Struct, frozen=True):
-    """How the latest attempt's agent ended: told to people, it decides nothing."""
+    """Ending of the latest attempt's agent: shown to people, it decides nothing."""
 
     ending: str
     exit_code: int | None
@@ -69,7 +69,7 @@ class Worked(Struct, frozen=True):
 
     @property
     def in_trouble(self) -> bool:
-        """Whether the agent itself failed, whatever became of the work."""
+        """True when the agent itself failed, whatever became of the work."""
         return self.exit_code != 0 if self.ending == Ending.EXITED else self.ending in _TROUBLE
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ _TROUBLE: dict[str, str] = {
 
 
 class Claim(Struct):
-    """What an agent says of the subject in a session, and what its evidence rests on."""
+    """An agent's claim about the subject in a session, and the basis of its evidence."""
 
     since: int = 0  # the entry that brought the subject into the plan
     begun: int = 0  # the entry that put it in progress last
@@ -109,7 +109,7 @@ class Claim(Struct):
         return max(self.begun, self.since)
 
     def send_back(self, seq: int) -> None:
-        """Nothing that was said of it counts any more."""
+        """Void the claim: nothing that was said of it counts any more."""
         self.status, self.begun, self.basis = ClaimStatus.PENDING, seq, None
 
 
@@ -174,18 +174,18 @@ class Record(Struct):
 
     @property
     def never_red(self) -> bool:
-        """Whether it held when the run first looked, and nobody ever saw it broken before."""
+        """True when it held at the run's first look, and nobody ever saw it broken before."""
         held = self.before is not None and self.before.kept and not self.carried
         return held and self.held_before is not False
 
     @property
     def given_up(self) -> bool:
-        """Whether the work goes on without it, proved or not."""
+        """True when the work goes on without it, proved or not."""
         return self.waived or self.let_go or self.claim.status is ClaimStatus.DROPPED
 
     @property
     def settled(self) -> bool:
-        """Nothing more to do for it unless a later change breaks it."""
+        """True when nothing more is to do for it unless a later change breaks it."""
         return self.done or self.waived
 
     def hold_to(self, counts: TestCounts | None) -> None:
@@ -241,7 +241,7 @@ class Rewrite(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """What a child session was given of the budget, and the step that it works on."""
+    """The part of the budget that a child session was given, and the step that it works on."""
 
     step: str
     budget: Budget

@@ -1,4 +1,4 @@
-"""Where a plan stands: what the ledger says of it and of each of its steps.
+"""State of a plan: the ledger's facts about it and about each of its steps.
 
 A run, an agent's session and a task without a plan are the same state. They differ in who wrote
 the plan (`author`), and in whether a driver dispatches its steps (`driven`) or the agent does.
@@ -46,7 +46,7 @@ class Schedule:
         self._position = {step.id: i for i, step in enumerate(self.steps)}
 
     def has(self, step_id: str) -> bool:
-        """Whether a step with this id is to be done in this run."""
+        """True when a step with this id is to be done in this run."""
         return step_id in self._position
 
     def step(self, step_id: str) -> Step:
@@ -54,7 +54,7 @@ class Schedule:
         return self.steps[self._position[step_id]]
 
     def position(self, step_id: str) -> int:
-        """Where the step stands in the order."""
+        """Index of the step in the order."""
         return self._position[step_id]
 
     def needed(self, step: Step) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Schedule:
 
 
 class State:
-    """Where a plan stands. Only the fold changes it; everything else reads."""
+    """State of a plan. Only the fold changes it; everything else reads."""
 
     def __init__(self, plan: Plan | None, run: str = "", *, driven: bool = True):
         self.run = run
@@ -129,7 +129,7 @@ class State:
         return found
 
     def contract(self, subject: str) -> Contract | None:
-        """What decides this subject, if a contract does."""
+        """The contract of this subject; None where there is none."""
         return next((s.contract for s in self.subjects if s.id == subject), None)
 
     @property
@@ -138,7 +138,7 @@ class State:
         return tuple(dict.fromkeys(path for found in self.wrote.values() for path in found))
 
     def judged_as(self, subject: Step | Postcondition) -> Contract | None:
-        """Its contract, in the workspace where it was seen to work nowhere else."""
+        """The subject's contract, set to the workspace where it was seen to work nowhere else."""
         contract = subject.contract
         moves = subject.id in self.outgrew_room and contract is not None
         if moves and contract is not None and contract.judge_in is None:
@@ -152,7 +152,7 @@ class State:
 
     @property
     def provable(self) -> bool:
-        """Whether something decides: a list that the harness took for a plan proves nothing."""
+        """True when something decides: a list that the harness took for a plan proves nothing."""
         decided = self.author is not Author.DERIVED or any(s.contract for s in self.subjects)
         return self.plan is not None and decided
 

@@ -1,4 +1,4 @@
-"""How one step or postcondition stands: by its contract, by evidence, or by a person's word."""
+"""State of one step or postcondition: by its contract, by evidence, or by a person's word."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_MESSAGE = 400
 
 
 class StepState(StrEnum):
-    """Where one step or postcondition stands."""
+    """State of one step or postcondition."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -78,7 +78,7 @@ class Standing(Struct, frozen=True):
 
 
 def is_stale(contract: Contract | None, record: Record, digest: str | None) -> bool:
-    """Whether the newest verdict is about other content than the one in question, or other pins.
+    """True when the newest verdict is about other content than the one in question, or other pins.
 
     One that was made beside the workspace lets work land; nothing is signed off on it.
     """
@@ -94,7 +94,7 @@ def ended_unproved(state: State) -> bool:
 
 
 class _Proof(Struct, frozen=True):
-    """What a subject rests on: whether it holds, whether on this content, and if not, why."""
+    """Proof of a subject: if it holds, if on this content, and if not, why."""
 
     holds: bool
     stale: bool = False
@@ -139,7 +139,7 @@ def _driven_proof(subject: Step | Postcondition, record: Record, content: Conten
 def _session_proof(
     state: State, subject: Step | Postcondition, record: Record, content: Content
 ) -> _Proof:
-    """Its contract, else evidence that was accepted; and every session it was handed to."""
+    """Proof by contract, else by accepted evidence; and by every session it was handed to."""
     if subject.contract is not None:
         proof = _by_contract(subject.contract, record, content)
     elif state.author is Author.PERSON:
@@ -199,7 +199,7 @@ def _by_evidence(state: State, record: Record, content: Content) -> _Proof:
 def _state_of(
     state: State, subject: Step | Postcondition, record: Record, proof: _Proof
 ) -> StepState:
-    """In a run a question outranks the proof; in a session a proof outranks giving up."""
+    """State of a subject: in a run a question outranks the proof; in a session the proof wins."""
     if not state.driven and proof.holds and not proof.stale:
         return StepState.DONE
     if is_derived(state, subject):
@@ -232,7 +232,7 @@ def _state_of(
 
 
 def is_derived(state: State, subject: Step | Postcondition) -> bool:
-    """Whether the harness derived it from the task."""
+    """True when the harness derived it from the task."""
     return not state.driven and (
         state.author is Author.DERIVED or isinstance(subject, AskedCondition)
     )

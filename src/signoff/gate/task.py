@@ -22,7 +22,7 @@ SOMETHING = "."  # stands for files that a call changed and nobody saw
 
 
 class RoundStatus(StrEnum):
-    """What the newest verdicts about a task's checks add up to."""
+    """Sum of the newest verdicts about a task's checks."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -67,7 +67,7 @@ class Round(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """Where a task stands."""
+    """State of a task."""
 
     objective: str = ""
     planned: tuple[Artifact, ...] = ()
@@ -84,7 +84,7 @@ class Task(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether only a person can go on: every round that may fail has failed."""
+        """True when only a person can go on: every round that may fail has failed."""
         return self.failed_rounds >= ROUND_BUDGET
 
 
@@ -146,5 +146,5 @@ def _detail(verdict: Judged) -> str:
 
 
 def asked_drops(state: State) -> tuple[str, ...]:
-    """What a person asked for and the model gave up, with its reasons."""
+    """Parts that a person asked for and the model gave up, with its reasons."""
     return tuple(f"{drop.what}: {drop.reason}" for drop in task_of(state).dropped if drop.asked)

@@ -25,7 +25,7 @@ from signoff.errors import ActivePlanError
 from signoff.hooks import tell
 from signoff.hooks.guarding import ADVICE, own_file_reason, written_paths
 from signoff.hooks.quick import checkout, has_plan, works_by_plan
-from signoff.places import any_seats, resolve_home
+from signoff.places import any_clients, resolve_home
 
 # Of the client's own limit: for judging, and for everything.
 _JUDGING, _EVERYTHING = 0.8, 0.95
@@ -41,7 +41,7 @@ class TimeIsUp(BaseException):
 
 
 def answer_event(client: Client, kind: HookKind, data: bytes, limit_s: float | None) -> _Answer:
-    """What to print for the client; None is a yes."""
+    """The text to print for the client; None is a yes."""
     limit = limit_s if limit_s is not None else client.timeout_s(kind) * _EVERYTHING
     event = _read(client, kind, data)
     places = _places(event.cwd)
@@ -52,7 +52,7 @@ def answer_event(client: Client, kind: HookKind, data: bytes, limit_s: float | N
 
 
 def _read(client: Client, kind: HookKind, data: bytes) -> HookEvent:
-    """What the client sent; where that makes no sense, the command line says what happened."""
+    """Read the client's event; where that makes no sense, the command line says what happened."""
     try:
         given = json.loads(data.decode("utf-8", "replace"), parse_int=_number)
         event = read_event(client, given, kind)
@@ -68,15 +68,15 @@ def _read(client: Client, kind: HookKind, data: bytes) -> HookEvent:
 
 
 def _number(digits: str) -> int:
-    """Nobody needs a number of thousands of digits, and reading one may be refused."""
+    """Read a number, cut to a sane length: Python may refuse thousands of digits."""
     return int(digits[:_MOST_DIGITS])
 
 
 def _places(cwd: str) -> tuple[str, ...]:
-    """Where a plan may be at work: where the client says it is, where it started the hook, and
-    where it sits. An agent that makes a repository in the workspace goes into it in vain."""
+    """Folders with a plan at work, perhaps: the client's, the hook's, and that of its connection.
+    An agent that makes a repository in the workspace goes into it in vain."""
     named = [cwd, os.getcwd()]
-    if any_seats(os.environ):
+    if any_clients(os.environ):
         from signoff.storage.connected import own_workspaces  # noqa: PLC0415 - only with a client
 
         named += own_workspaces(resolve_home(os.environ))
@@ -96,9 +96,9 @@ def _session_start(
 
     if event.session and _person_has_plan(event.cwd):
         # From now on it is known which process the client is, wherever its agent goes.
-        from signoff.usecases.hook import sit_down  # noqa: PLC0415 - only for a plan
+        from signoff.usecases.hook import note_client  # noqa: PLC0415 - only for a plan
 
-        sit_down(_open_harness(event.cwd))
+        note_client(_open_harness(event.cwd))
     return add_context(client, session.block(session.look_around()))
 
 

@@ -47,7 +47,7 @@ def written_paths(event: HookEvent) -> tuple[str, ...]:
 
 
 def own_file_reason(paths: tuple[str, ...], cwd: str, environ: Mapping[str, str]) -> str:
-    """Why one of these must not be written because of what it is; empty when none is ours."""
+    """The reason why one of these is signoff's own and must not be written; empty when none is."""
     place = find_vault(cwd, environ)
     guarded = dict(_guarded(place, environ))
     home = os.path.realpath(home_folder(environ))
@@ -102,7 +102,7 @@ def _is_draft(name: str, place: VaultPlace, environ: Mapping[str, str]) -> bool:
 
 
 def _absolute(path: str, cwd: str) -> str:
-    """Where it leads, links included; `~` is spelled out as a shell would."""
+    """Resolve a path, links included; `~` is spelled out as a shell would."""
     return os.path.realpath(os.path.join(cwd or os.getcwd(), os.path.expanduser(path)))
 
 

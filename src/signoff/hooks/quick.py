@@ -1,22 +1,22 @@
-"""Whether there is anything to do for a hook at all: no plan, no binding, no session, no answer."""
+"""Decide if a hook has anything to do at all: no plan, no binding, no session, no answer."""
 
 from __future__ import annotations
 
 import os
 
 from signoff.domain.names import UNNAMED_PLAN
-from signoff.places import any_seats
+from signoff.places import any_clients
 from signoff.storage.active import find_vault, read_binding
 
 
 def nothing_here(data: bytes) -> bool:
-    """Nothing to do in the current folder; trouble while looking is something to do."""
+    """True when there is nothing to do in the current folder; an error is something to do."""
     try:
         here = os.getcwd()
         if not _is_about(here, data):
             return False
         place = find_vault(here, os.environ)
-        if os.path.isdir(place.at) or any_seats(os.environ):
+        if os.path.isdir(place.at) or any_clients(os.environ):
             return False
         return read_binding(place, os.environ) is None
     except Exception:
@@ -24,12 +24,12 @@ def nothing_here(data: bytes) -> bool:
 
 
 def works_by_plan(cwd: str) -> bool:
-    """Whether some plan is at work here: bound, unnamed, or made in a client's session."""
-    return any_seats(os.environ) or has_plan(cwd)
+    """True when some plan is at work here: bound, unnamed, or made in a client's session."""
+    return any_clients(os.environ) or has_plan(cwd)
 
 
 def has_plan(cwd: str) -> bool:
-    """Whether a plan of a person is: bound, or unnamed."""
+    """True when a person's plan is at work here: bound, or unnamed."""
     place = find_vault(cwd, os.environ)
     if os.path.exists(os.path.join(place.at, UNNAMED_PLAN)):
         return True
@@ -42,7 +42,7 @@ def checkout(cwd: str) -> str:
 
 
 def _is_about(here: str, data: bytes) -> bool:
-    """Whether the client means the folder we are in; reading JSON for that takes too long."""
+    """True when the client means the folder we are in; reading JSON for that takes too long."""
     if b'"cwd"' not in data:
         return True
     spelled = here.replace("\\", "\\\\").replace('"', '\\"').encode("utf-8", "surrogateescape")

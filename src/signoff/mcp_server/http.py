@@ -26,7 +26,7 @@ _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
 class Address(Struct, frozen=True):
-    """Where to listen; port 0 is any free one."""
+    """Address to listen on; port 0 is any free one."""
 
     host: str
     port: int
@@ -46,11 +46,11 @@ class Address(Struct, frozen=True):
         return cls(host, int(port))
 
     def names(self, port: int) -> list[str]:
-        """What a client that means us puts into `Host`."""
+        """Values of `Host` that a client may send to us."""
         return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
 
 
-def serve_http(desk: McpTools, address: Address, token: str, tell: Callable[[str], None]) -> None:
+def serve_http(tools: McpTools, address: Address, token: str, tell: Callable[[str], None]) -> None:
     """Serve until interrupted; `tell` is told the address once it can be asked."""
     listener = _listen(address)
     port = listener.getsockname()[1]
@@ -60,7 +60,7 @@ def serve_http(desk: McpTools, address: Address, token: str, tell: Callable[[str
         allowed_hosts=names,
         allowed_origins=[f"http://{name}" for name in names],
     )
-    app = build_server(desk).streamable_http_app(
+    app = build_server(tools).streamable_http_app(
         streamable_http_path=PATH,
         transport_security=security,
         max_request_body_size=_LARGEST_REQUEST,

@@ -87,8 +87,8 @@ _REPLACEMENT = "\\ufffd"
 class _Handlers:
     """Answers requests; what may take long happens in one thread, where the ledger is open."""
 
-    def __init__(self, desk: McpTools):
-        self._desk = desk
+    def __init__(self, tools: McpTools):
+        self._tools = tools
         self._thread = ThreadPoolExecutor(1, "signoff-mcp")
 
     async def list_tools(self, *_: Any) -> types.ListToolsResult:
@@ -104,7 +104,7 @@ class _Handlers:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        text, wrong = await self._apart(lambda: self._desk.call(params.name, params.arguments))
+        text, wrong = await self._apart(lambda: self._tools.call(params.name, params.arguments))
         content = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=list(content), is_error=wrong)
 
@@ -118,7 +118,7 @@ class _Handlers:
     async def read_resource(
         self, _: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        readers = {PLAN_ADDRESS: self._desk.plan_text, LEDGER_ADDRESS: self._desk.ledger_text}
+        readers = {PLAN_ADDRESS: self._tools.plan_text, LEDGER_ADDRESS: self._tools.ledger_text}
         uri = str(params.uri)
         reader = readers.get(uri)
         if reader is None:
@@ -148,9 +148,9 @@ class _Handlers:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def build_server(desk: McpTools) -> Server[Any]:
-    """The server of one desk."""
-    handlers = _Handlers(desk)
+def build_server(tools: McpTools) -> Server[Any]:
+    """The server of one set of tools."""
+    handlers = _Handlers(tools)
     return Server(
         "signoff",
         version=__version__,
@@ -174,7 +174,7 @@ def mended(line: str) -> str:
 
 
 class _MendedLines:
-    """What the library reads lines from."""
+    """Source of lines for the library."""
 
     def __init__(self, file: TextIO):
         self._file = file
@@ -195,12 +195,12 @@ def mended_input() -> anyio.AsyncFile[str]:
     return anyio.wrap_file(_MendedLines(file))  # type: ignore[arg-type]
 
 
-def serve_stdio(desk: McpTools) -> None:
+def serve_stdio(tools: McpTools) -> None:
     """Serve the client that started us, until it closes our input."""
-    asyncio.run(_serve_stdio(desk))
+    asyncio.run(_serve_stdio(tools))
 
 
-async def _serve_stdio(desk: McpTools) -> None:
-    server = build_server(desk)
+async def _serve_stdio(tools: McpTools) -> None:
+    server = build_server(tools)
     async with stdio_server(stdin=mended_input()) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -75,7 +75,7 @@ class Attempts:
             self._let_agent_work(step, action.attempt)
 
     def _place(self, step: Step) -> tuple[Lane | None, OpenRun, Snapshot | None]:
-        """Where the step is worked on: a lane and what it was made of, or the workspace."""
+        """Choose the place for the step: a lane and what it was made of, or the workspace."""
         lanes = self._drive.lanes
         entered = lanes.enter(step) if lanes.wants(step) else None
         if entered is not None:
@@ -91,7 +91,7 @@ class Attempts:
         self._drive.append(lost_attempt(work.run, work.exchange, action.step, action.attempt))
 
     def abandon_all(self) -> None:
-        """Before a run ends early: no agent of a driver that died may outlive it."""
+        """End the agents of a driver that died, before a run ends early: none may outlive it."""
         for draft in lost_attempts(self._drive.state, self._drive.work.exchange):
             self._drive.append(draft)
 
@@ -175,7 +175,7 @@ class Attempts:
     def _assignment(
         self, step: Step, attempt: int, role: Role, prompt: str, timeout_s: float, work: OpenRun
     ) -> Assignment:
-        """What the agent is given, with files of its own that are not there yet."""
+        """The agent's assignment, with files of its own that are not there yet."""
         in_lane = work is not self._drive.work
         tokens_left, usd_left = (
             self._drive.lanes.share() if in_lane else cost_left(self._drive.state)
@@ -319,7 +319,7 @@ class Attempts:
         ]
 
     def clear_ground(self, step: Step) -> None:
-        """No step answers for what the agent of another tampered with.
+        """Put back what another step's agent tampered with: this step does not answer for it.
 
         Until somebody else goes on, it stays as it is for the person to see.
         """
@@ -350,7 +350,7 @@ class Attempts:
         return max(1.0, min(limit for limit in limits if limit is not None))
 
     def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
-        """The same before the attempt: after a power cut its number may have been used before."""
+        """Path for a report, cleared: after a power cut the attempt's number may be in use."""
         work = self._drive.work
         file = report_file(work.exchange, marker(work.run, step.id, attempt), what)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -362,7 +362,7 @@ class Attempts:
         return file
 
     def _handoff(self, step: Step, content: str, work: OpenRun) -> dict[str, str]:
-        """Files that make other programs act, unless the step is there to change them."""
+        """Changed files that other tools execute, unless the step is there to change them."""
         state = self._drive.state
         known = {**work.pins.handoff, **state.handoff}
         before = state.record(step.id).base or state.snapshot or work.pins.snapshot

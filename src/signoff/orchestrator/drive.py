@@ -69,7 +69,7 @@ class Drive:
         self.work = work
         self.state = work.state
         # Verdicts are reused within a run only, so the fold is all the evidence there is to ask.
-        self.court = replace(work.judge, evidence=self.state)
+        self.run_judge = replace(work.judge, evidence=self.state)
         self._last_hash = work.last_hash
         self._at_work = False
         self.left: Snapshot | None = None  # what a judging or an attempt left, for the next action
@@ -143,7 +143,7 @@ class Drive:
         return self.state.seq != seq
 
     def _refuse_foreign(self, entry: Entry) -> None:
-        """While we drive, nobody else writes a verdict or an acceptance through an honest door."""
+        """Refuse a verdict or acceptance that somebody else wrote while we drive."""
         if not self._at_work or entry.run != self.state.run or entry.kind in _FROM_OTHERS:
             return
         driver = self.work.ledger.run_record(self.work.run)
@@ -209,12 +209,12 @@ class Drive:
     def judge(self, subject: Step | Postcondition, phase: Phase) -> Verdict:
         """Judge a contract on the workspace as it is."""
         self.work.reporter.tell(Doing(subject.id, "judging"))
-        verdict = self.court.judge(replace(self.case(subject, phase), content=self._found))
+        verdict = self.run_judge.judge(replace(self.case(subject, phase), content=self._found))
         self._found = self.left = self.work.workspace.latest if verdict.kept else None
         return verdict
 
     def case(self, subject: Step | Postcondition, phase: Phase) -> Case:
-        """What the judge is asked about a subject now."""
+        """The question to the judge about a subject now."""
         contract = self.state.judged_as(subject)
         assert contract is not None, "a plan file's step without contract is never verified"
         state = self.state
@@ -254,7 +254,7 @@ class Drive:
         return self._attempts.notice_edits()
 
     def _count(self, action: Count) -> None:
-        """How many tests a contract runs before anybody works; later verdicts are held to it."""
+        """Count a contract's tests before anybody works; later verdicts are held to the number."""
         subject = self._subject(action.subject)
 
         def note(verdict: Verdict) -> None:
@@ -305,7 +305,7 @@ class Drive:
     def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
         drafts = [self.verdict_draft(verdict, action.attempt)]
-        read = read_before(self.court.blobs, [verdict.read] if verdict.read else ()).files
+        read = read_before(self.run_judge.blobs, [verdict.read] if verdict.read else ()).files
         if lines := proposed_lines(action.step, read):
             # Said before an agent is paid; nobody waits for it.
             drafts[0] = replace(drafts[0], data={**drafts[0].data, "proposed": list(lines)})
@@ -325,7 +325,7 @@ class Drive:
         step = action.step
         judge = self.work.judge
         try:
-            found = judge.bench.read_list(step.for_each or "", self.work.root)
+            found = judge.runner.read_list(step.for_each or "", self.work.root)
         except ListUnreadable as error:
             if action.first_look:
                 self.append(self.draft(Kind.STEP_LISTED, {"items": []}, step.id))
@@ -396,5 +396,5 @@ class Drive:
         return outcome
 
     def waived(self) -> list[str]:
-        """What the run goes on without."""
+        """Subjects without which the run goes on."""
         return sorted(subject for subject, r in self.state.records.items() if r.waived)

@@ -28,7 +28,7 @@ from signoff.workspace.folders import wait_for
 
 @contextmanager
 def put_off(package: str, *submodules: str) -> Iterator[None]:
-    """Whoever is imported in here gets a stand-in, which loads the package when it is used."""
+    """Give imports in this block a stand-in, which loads the package when it is used."""
     if package in sys.modules:
         yield
         return
@@ -56,7 +56,7 @@ class _StandIn(ModuleType):
 
 
 def _withdraw(package: str) -> None:
-    """So that an import finds the package itself."""
+    """Remove the stand-ins, so that an import finds the package itself."""
     for name, module in tuple(sys.modules.items()):
         if isinstance(module, _StandIn) and name.partition(".")[0] == package:
             sys.modules.pop(name, None)
@@ -89,8 +89,8 @@ class _Ending(NamedTuple):
     error: BaseException | None
 
 
-class _Seat:
-    """Where the workflow's thread and the waiting caller meet."""
+class _Meeting:
+    """Meeting point of the workflow's thread and the waiting caller."""
 
     def __init__(self, drive: Callable[[], Outcome | None]):
         self.drive = drive
@@ -104,19 +104,19 @@ class _Seat:
         self.news.set()
 
 
-_seats: dict[str, _Seat] = {}
+_meetings: dict[str, _Meeting] = {}
 
 
 @DBOS.step(name=DRIVE_NAME)
 def _drive(run: str) -> str:
     """At-least-once, and idempotent: every action of a drive first looks at the ledger."""
-    seat = _seats[run]
-    seat.awake = True
+    meeting = _meetings[run]
+    meeting.awake = True
     try:
-        outcome = seat.drive()
-        seat.driven = outcome is not None
+        outcome = meeting.drive()
+        meeting.driven = outcome is not None
     except BaseException as error:
-        seat.announce(_Ending(None, error))
+        meeting.announce(_Ending(None, error))
         # Returning or raising would record the step; a parked one is taken up by the next driver.
         threading.Event().wait()
         raise
@@ -131,8 +131,8 @@ def _run(run: str) -> str:
         if result != WAITING:
             return result
         # Replayed from before, it is no news: this process has not driven yet.
-        if _seats[run].awake:
-            _seats[run].announce(_Ending(WAITING, None))
+        if _meetings[run].awake:
+            _meetings[run].announce(_Ending(WAITING, None))
         DBOS.recv(ANSWER_TOPIC, timeout_seconds=_LONGEST_WAIT_S)
 
 
@@ -150,7 +150,7 @@ class Engine:
 
         The caller's process ends soon after: the workflow's thread may still be parked.
         """
-        seat = _seats[run] = _Seat(drive)
+        meeting = _meetings[run] = _Meeting(drive)
         self._launch(run)
         workflow = _newest_workflow(run)
         if DBOS.get_workflow_status(workflow) is None:
@@ -159,7 +159,7 @@ class Engine:
         else:
             DBOS.resume_workflow(workflow, queue_name=QUEUE_NAME)
             DBOS.send(workflow, "go on", ANSWER_TOPIC)
-        return _wait(workflow, seat)
+        return _wait(workflow, meeting)
 
     def _launch(self, run: str) -> None:
         """Versions are per run, so that no other driver of this home takes the workflow.
@@ -205,16 +205,16 @@ def _newest_workflow(run: str) -> str:
     return workflow
 
 
-def _wait(workflow: str, seat: _Seat) -> Outcome | None:
+def _wait(workflow: str, meeting: _Meeting) -> Outcome | None:
     ask_at = 0.0
     while True:
         # Short waits keep Ctrl-C responsive; the news itself arrives at once.
-        if seat.news.wait(timeout=0.05) and seat.ending is not None:
-            if seat.ending.error is not None:
-                raise seat.ending.error
+        if meeting.news.wait(timeout=0.05) and meeting.ending is not None:
+            if meeting.ending.error is not None:
+                raise meeting.ending.error
             return None
         # Asking takes time from the drive; only how a workflow failed is not known here first.
-        if not seat.driven and time.monotonic() < ask_at:
+        if not meeting.driven and time.monotonic() < ask_at:
             continue
         ask_at = time.monotonic() + _ASK_AGAIN_S
         status = DBOS.get_workflow_status(workflow)

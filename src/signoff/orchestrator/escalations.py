@@ -163,7 +163,7 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
 
 
 def held_out_output(latest: Judged | None) -> dict[str, Any]:
-    """Why a held-out check could not be run: a person repairs it, and no agent is to read it."""
+    """Output of a held-out check that could not be run: for the person, never for an agent."""
     said = latest.heldout_tail if latest is not None else ""
     return {"the held-out check's last output": said} if said else {}
 
@@ -190,7 +190,7 @@ _LONGEST_QUOTE = 200
 
 
 def park_s(record: Record, limit: UsageLimit, now: float) -> float | None:
-    """For how long the step is parked; None when it would be too long, and a person is asked.
+    """Seconds to park the step; None when it would be too long, and a person is asked.
 
     A reset that the client named is believed once. Who runs into the limit again, or makes it up,
     waits twice as long each time: ten parks fill a day.
@@ -224,7 +224,7 @@ def park(state: State, step: Step, limit: UsageLimit, now: float) -> Draft:
 
 
 def next_due(state: State) -> float | None:
-    """When the first parked step goes on; None while none is parked."""
+    """Time at which the first parked step goes on; None while none is parked."""
     return min((q.until for q in state.questions.values() if q.until is not None), default=None)
 
 
@@ -257,7 +257,7 @@ def stay_parked(work: OpenRun, state: State) -> bool:
 
 
 def wrong_with_list(step: Step, items: tuple[str, ...]) -> str:
-    """Why a step cannot be done for each of these items; empty when it can."""
+    """The reason why a step cannot be done for each of these items; empty when it can."""
     if not items:
         return "the list is empty"
     unfit = unfit_items(step.contract.command if step.contract else "", items)

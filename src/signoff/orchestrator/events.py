@@ -1,4 +1,4 @@
-"""What a run tells whoever watches: data, never printed text."""
+"""Events of a run for its watchers: data, never printed text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Printed(Struct, frozen=True):
 
 
 class Doing(Struct, frozen=True):
-    """What the harness is busy with, for a person who waits."""
+    """The harness's present activity, for a person who waits."""
 
     step: str | None
     what: str
@@ -46,7 +46,7 @@ Event = Appended | Printed | Doing | Driving
 
 
 class Reporter(Protocol):
-    """Whoever shows progress."""
+    """Shows progress."""
 
     def tell(self, event: Event) -> None:
         """Take note of one event; must not raise."""

@@ -54,7 +54,7 @@ _MOST_MOVED = 5
 
 
 class _Job(Struct, frozen=True):
-    """What runs in a thread for a step or postcondition, and who notes down what came of it."""
+    """A thread's work on a step or postcondition, and the function that records its result."""
 
     future: Future[Any]
     take: Callable[[Any], None]
@@ -81,12 +81,12 @@ class Lanes:
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs beside the workspace."""
+        """True when anything runs beside the workspace."""
         return bool(self._jobs or self._looking)
 
     @property
     def underway(self) -> Underway:
-        """What goes on, for whoever chooses what to do next."""
+        """Work that goes on, for the choice of the next action."""
         full = self._maker is not None and len(self._working) >= self._maker.most
         return Underway(self._held, frozenset(self._looking), full)
 
@@ -104,7 +104,7 @@ class Lanes:
 
     @property
     def _held(self) -> frozenset[str]:
-        """What is worked on or judged, and steps that may change the same files."""
+        """Subjects that are worked on or judged, and steps that may change the same files."""
         working = self._working
         if not working:
             return frozenset(self._jobs)
@@ -113,11 +113,11 @@ class Lanes:
         return frozenset(apart.union(self._jobs))
 
     def has_work_of(self, step: Step) -> bool:
-        """Whether what was done for the step so far lies in no workspace yet."""
+        """True when the work on the step so far lies in a lane only."""
         return bool(self._drive.state.record(step.id).base)
 
     def wants(self, step: Step) -> bool:
-        """Whether the step is to be worked on in a lane: there is something to do beside it."""
+        """True when the step is to be worked on in a lane: there is something to do beside it."""
         if self._maker is None or not may_take_a_lane(step, self._drive.state):
             return False
         # With one job too, where what it did so far lies in a lane.
@@ -139,7 +139,7 @@ class Lanes:
         base, content = (record.base, record.spans[-1][1]) if begun else (trunk, trunk)
         lane = self._free_lane()
         try:
-            mounts = lane.check_out(drive.court, content)
+            mounts = lane.check_out(drive.run_judge, content)
         except (RoomTooDear, SetupFailed) as error:
             work.reporter.tell(Doing(step.id, f"in line, not in a lane: {error.message}"))
             self._maker = None
@@ -172,11 +172,11 @@ class Lanes:
         self._jobs[step.id] = _Job(future, take, step, lane, granted)
 
     def leave(self, lane: Lane) -> None:
-        """Nothing was started in it after all."""
+        """Give a lane back in which nothing was started."""
         self._lanes.append(lane)
 
     def judges(self, subject: Step | Postcondition) -> bool:
-        """Whether this check can be judged beside the workspace."""
+        """True when this check can be judged beside the workspace."""
         return self._side_by_side and judged_beside(subject, self._drive.state)
 
     def judge(
@@ -211,7 +211,7 @@ class Lanes:
         return verdicts
 
     def share(self) -> tuple[int | None, float | None]:
-        """What of the budget one more attempt may use while others are at work."""
+        """Share of the budget that one more attempt may use while others are at work."""
         jobs, state = self._jobs.values(), self._drive.state
         waiting = sum(may_take_a_lane(s, state) for s in open_steps(state, self._jobs))
         most = self._maker.most if self._maker is not None else 1
@@ -234,7 +234,7 @@ class Lanes:
         return bool(ended)
 
     def wait(self) -> None:
-        """Until something ends."""
+        """Wait until something ends."""
         while not self.take_in():
             wait([job.future for job in self._every], _TICK_S, FIRST_COMPLETED)
 
@@ -260,7 +260,7 @@ class Lanes:
         trunk = drive.work.workspace.snapshot().digest
         lane = self._free_lane()
         try:
-            lane.check_out(drive.court, trunk, bare=True)
+            lane.check_out(drive.run_judge, trunk, bare=True)
             fitting = [step for step in steps if self._fits(step, lane)]
             joint = lane.workspace.snapshot(durable=True).digest
         finally:
@@ -310,7 +310,7 @@ class Lanes:
     def _accept(
         self, trunk: str, content: str, steps: list[Step], verdicts: Mapping[str, Verdict]
     ) -> None:
-        """In one transaction: the verdicts on this content, that it lands, and that it counts."""
+        """Record in one transaction the verdicts, that the content lands, and that it counts."""
         drive, workspace = self._drive, self._drive.work.workspace
         now = workspace.snapshot().digest
         self._moved = self._moved + 1 if now != trunk else 0
@@ -358,7 +358,7 @@ class Lanes:
         return self._drive.draft(Kind.STEP_TURNED_BACK, to_builtins(why), step.id)
 
     def _case(self, step: Step) -> Case:
-        """Nothing of the workspace is touched: others may be at work there."""
+        """Case for judging beside the workspace, which stays untouched: others may work there."""
         self._drive.work.reporter.tell(Doing(step.id, "judging before it lands"))
         return replace(self._drive.case(step, Phase.ATTEMPT), provisional=True, beside=True)
 
@@ -366,7 +366,7 @@ class Lanes:
         """The judging as a job; what it looks at is settled here, before the thread begins."""
         seen = copy(self._drive.state)
         seen.verdicts = dict(seen.verdicts)
-        judge = replace(self._drive.court, evidence=seen)
+        judge = replace(self._drive.run_judge, evidence=seen)
         return partial(room.judge_of(judge, content, self._cancelled).judge, case)
 
     def _cancelled(self) -> bool:

@@ -47,13 +47,13 @@ from signoff.workspace.workspace import Workspace
 
 
 class AttemptAgent(Protocol):
-    """Whoever does the work of an attempt."""
+    """Does the work of an attempt."""
 
     def work(self, assignment: Assignment) -> AttemptReport:
         """Do it, and return when everything that was started has ended."""
 
     def beside(self, mounts: tuple[Mount, ...], mark: str) -> AttemptAgent:
-        """The same in a lane, which is shown to it in the workspace's place."""
+        """The agent for a lane, which is shown to it in the workspace's place."""
 
 
 class JudgingRoom(Struct, frozen=True):
@@ -66,12 +66,12 @@ class JudgingRoom(Struct, frozen=True):
     def judge_of(self, judge: Judge, content: str, cancelled: Callable[[], bool]) -> Judge:
         """A judge of this content; for a thread of its own."""
         self.clean.workspace = view = WorkspaceAt(judge.workspace, content)
-        bench = replace(judge.bench, mark=self.mark, cancelled=cancelled, on_output=None)
+        runner = replace(judge.runner, mark=self.mark, cancelled=cancelled, on_output=None)
         setups = judge.rooms.setups
         if setups is not None:
-            setups = replace(setups, workspace=view, bench=bench, folder=self.setups)
+            setups = replace(setups, workspace=view, runner=runner, folder=self.setups)
         rooms = replace(judge.rooms, clean=self.clean, setups=setups)
-        return replace(judge, workspace=view, rooms=rooms, bench=bench)
+        return replace(judge, workspace=view, rooms=rooms, runner=runner)
 
 
 class Lane(Struct, frozen=True):
@@ -83,7 +83,7 @@ class Lane(Struct, frozen=True):
     mark: str  # of its processes
 
     def check_out(self, judge: Judge, digest: str, *, bare: bool = False) -> tuple[Mount, ...]:
-        """Have this content in the checkout; how to show it in the workspace's place.
+        """Put this content into the checkout; returns the mounts that show it as the workspace.
 
         Bare: nobody works there, so no set-up is run.
         """
@@ -171,7 +171,7 @@ _CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSI
 
 
 class Restored(Struct, frozen=True):
-    """What the harness undid: contents put back, and files removed that had been added."""
+    """Changes that the harness undid: contents put back, and added files removed."""
 
     put_back: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ def _names(changes: Iterable[Change]) -> tuple[str, ...]:
 
 
 def lost_attempts(state: State, exchange: Path) -> Iterator[Draft]:
-    """What agents of a driver that died left in flight: each is ended, then told."""
+    """End the attempts that a dead driver left in flight, and yield their entries."""
     for step in state.schedule.steps:
         attempt = state.record(step.id).in_flight
         if attempt is not None and step.target != HUMAN_ROLE:
@@ -264,11 +264,11 @@ def report_file(exchange: Path, mark: str, what: str) -> Path:
 
 
 def meter_file(exchange: Path, mark: str) -> Path:
-    """Beside the folder that the run's agents may write to."""
+    """Path of the meter's file, beside the folder that the run's agents may write to."""
     own = report_file(exchange, mark, "meter").name
     return exchange.with_name(f"{exchange.name}.{own}")
 
 
 def marker(run: str, step: str, attempt: int) -> str:
-    """What every process of the attempt carries."""
+    """The mark that every process of the attempt carries."""
     return f"{run}:{step}:{attempt}"

@@ -1,4 +1,4 @@
-"""What a run shows to readers, never to the harness: marks and status, standing, progress."""
+"""Show a run to readers, never to the harness: marks and status, standing, progress."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ProgressProjection:
 
 
 def said(entry: Entry) -> str:
-    """What an entry is to somebody who reads along; empty for what only the harness needs."""
+    """Text of an entry for somebody who reads along; empty for what only the harness needs."""
     data = entry.data
     match entry.kind:
         case Kind.RUN_FINISHED:
@@ -152,7 +152,7 @@ class PlanFileProjection:
 
 
 def standing_note(report: GateReport, status: PlanStatus, seq: int) -> StandingNote:
-    """Where the plan stands after entry `seq`, in one line; a waived step is settled too."""
+    """State of the plan after entry `seq`, in one line; a waived step is settled too."""
     settled = (StepState.DONE, StepState.WAIVED)
     left = [standing for standing in report.steps if standing.state not in settled]
     step, title = (left[0].id, left[0].title) if left else (None, None)

@@ -93,14 +93,14 @@ def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None
 
 
 def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None:
-    """Whether the contract holds on a restored copy; None when that could not be judged."""
+    """True when the contract holds on a restored copy; None when that could not be judged."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="signoff-suspect-"))
     except OSError:
         return None
     try:
         judge.workspace.restore(digest, folder / "copy")
-        seen = judge.bench.run(contract, JudgingPlace(folder / "copy"))
+        seen = judge.runner.run(contract, JudgingPlace(folder / "copy"))
     except StorageFailed:
         # Naming fewer suspects is a service; a full disk here must not stop the run.
         return None
@@ -144,7 +144,7 @@ class FinalSweep:
         raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
 
     def _judge_side_by_side(self, content: str) -> dict[str, Verdict]:
-        """What can be judged beside the workspace, each distinct contract once.
+        """Judge each distinct contract once that can be judged beside the workspace.
 
         The others are judged in line, where the same contract finds its verdict made already.
         """
@@ -201,7 +201,7 @@ class FinalSweep:
         case = self._drive.case(step, Phase.SWEEP)
         # What steers a contract matters only while it runs, and this one was judged for good.
         guard = replace(case.guard, influences=None)
-        verdict = self._drive.court.guard_only(replace(case, guard=guard))
+        verdict = self._drive.run_judge.guard_only(replace(case, guard=guard))
         if verdict is not None:
             self._reopen(step, verdict)
         return verdict is None
@@ -224,7 +224,7 @@ class FinalSweep:
         later = [
             AttemptContent(label, s) for seq, label, s in drive.state.moments if seq > kept.seq
         ]
-        return find_suspects(drive.court, contract, kept.snapshot, later)
+        return find_suspects(drive.run_judge, contract, kept.snapshot, later)
 
     def _postconditions_hold(self, content: str) -> bool:
         drive = self._drive
@@ -243,7 +243,7 @@ class FinalSweep:
         return ok
 
     def _person_says_so(self, post: Postcondition, content: str) -> bool:
-        """Nobody else can tell; a word about other content is asked for again."""
+        """True when a person vouched for this content; a word about other content is not enough."""
         drive = self._drive
         vouched = drive.state.record(post.id).vouched
         if vouched is not None and vouched.snapshot == content:

@@ -1,4 +1,4 @@
-"""What is found in a document and its frontmatter, what stays open meanwhile, how lines are cut."""
+"""Parts of a document and its frontmatter, the state of a scan, and the cutting of lines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def without_columns(raw: str, columns: int) -> str:
 
 
 class LineKind:
-    """What a line belongs to; plain numbers, because a plan can have a million lines."""
+    """Kinds of lines; plain numbers, because a plan can have a million lines."""
 
     TEXT: Final = 0
     BLANK: Final = 1
@@ -68,7 +68,7 @@ class Heading(Struct, frozen=True):
 
     @property
     def underlined(self) -> bool:
-        """Whether it is a setext heading, made by the line below it."""
+        """True for a setext heading, made by the line below it."""
         return self.end > self.line + 1
 
 
@@ -141,7 +141,7 @@ class OpenFence(Struct):
 
 
 def fence_cut(text: str, column: int, fence: OpenFence) -> int:
-    """How many columns of a content line are indentation of the fence and what it lies in."""
+    """Columns of a content line that are indentation of the fence and of its containers."""
     if not fence.indent:
         return column
     rest = text[column:].expandtabs(4) if not column else text[column:]
@@ -164,7 +164,7 @@ _CLOSE_TAG = r"</[A-Za-z][A-Za-z0-9-]*\s*>"
 
 
 class HtmlKind(Struct, frozen=True):
-    """How one kind of block starts, how it ends, and whether it may end a paragraph."""
+    """Start and end of one kind of block; `interrupts` if it may end a paragraph."""
 
     start: str
     # None: the block ends before the next blank line.
@@ -199,7 +199,7 @@ Value = str | tuple[str, ...] | None
 
 
 class StatusSpan(Struct, frozen=True):
-    """Where the value of `status:` stands in the document, and how it is written."""
+    """Position of the value of `status:` in the document, and its quotes."""
 
     line: int
     start: int
@@ -241,7 +241,7 @@ class Frontmatter(Struct, frozen=True):
 
 
 class PlanLimits(Struct, frozen=True):
-    """What a plan may at most be; checked before anything expensive."""
+    """Upper limits of a plan; checked before anything expensive."""
 
     max_bytes: int = 20_000_000
     max_steps: int = 100_000

@@ -17,11 +17,11 @@ class PlanPart(Protocol):
 
     @property
     def description(self) -> str:
-        """On one line."""
+        """The description on one line."""
 
     @property
     def contract(self) -> Contract | None:
-        """What decides it, if anything does."""
+        """The contract that decides it; None where there is none."""
 
 
 def compose(aim: str, steps: Sequence[PlanPart], posts: Sequence[PlanPart]) -> str:
@@ -56,5 +56,5 @@ def _options(contract: Contract) -> list[str]:
 
 
 def is_external(contract: Contract) -> bool:
-    """Whether it asks the world outside of the workspace."""
+    """True when it asks the world outside of the workspace."""
     return contract.effects is Effects.EXTERNAL

@@ -229,7 +229,7 @@ def _red_first(fields: FieldReader, block: Block) -> RedFirst | None:
 
 
 def _reason(fields: FieldReader, block: Block) -> str:
-    """Why red first is off."""
+    """The reason for `red_first: off`."""
     off = re.fullmatch(_RED_OFF, fields.value(block))
     reason = (off[1] or off[2] or "").strip() if off else ""
     if not reason:

@@ -1,4 +1,4 @@
-"""What differs between two plans: by meaning, and as text for people."""
+"""Compare two plans: by meaning, and as text for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Changed(Struct, frozen=True):
 
 
 class PlanDiff(Struct, frozen=True):
-    """From the old plan to the new one; progress does not count."""
+    """Difference from the old plan to the new one; progress does not count."""
 
     header: tuple[str, ...]
     added_steps: tuple[str, ...]

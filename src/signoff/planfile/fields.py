@@ -31,7 +31,7 @@ _EMOJI_SELECTOR: Final = "\ufe0f"
 
 
 def is_invisible(char: str) -> bool:
-    """Whether nothing, or nothing but a blank, is drawn for it; plain white space apart."""
+    """True when nothing, or only a blank, is drawn for a character that is no plain white space."""
     code = ord(char)
     if code < 0x7F:
         return code < 0x20 and char not in "\t\n"
@@ -41,7 +41,7 @@ def is_invisible(char: str) -> bool:
 
 
 def hidden_places(text: str) -> list[int]:
-    """Where a text holds what its reader does not see.
+    """Indexes of the characters in a text that its reader does not see.
 
     A carriage return at a line's end is part of the line's end, and the selector behind a symbol
     is seen: it is what draws the symbol as an emoji.
@@ -110,7 +110,7 @@ class Block(Struct, frozen=True):
 
 
 class FieldSet(Struct, frozen=True):
-    """What one step, postcondition or header says."""
+    """Fields and loose text of one step, postcondition or header."""
 
     # By name; where one stands twice, the first.
     fields: Mapping[str, Block]
@@ -179,7 +179,7 @@ class FieldReader:
         return FieldSet(fields, tuple(loose), tuple(unknown))
 
     def check_seen(self, start: int, end: int) -> None:
-        """What a reader cannot see must neither be run nor decide anything."""
+        """Report characters that a reader cannot see: they must neither run nor decide anything."""
         for i in range(start, end):
             line = self.lines[i]
             if line.isascii() and not _CONTROL.search(line):
@@ -269,7 +269,7 @@ class FieldReader:
         return "\n".join(lines[start:end])
 
     def _is_rule(self, block: Block, lines: list[str], end: int) -> bool:
-        """Whether a last line is a `---` between steps."""
+        """True when a last line is a `---` between steps."""
         return self.kinds[block.end - (len(lines) - end) - 1] == LineKind.BREAK
 
     @staticmethod
@@ -316,7 +316,7 @@ def _is_unseen(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """What a name looks like to a reader, in the letters that we use."""
+    """The name as it looks to a reader, in the letters that we use."""
     folded = unicodedata.normalize("NFKD", name).casefold().translate(_LOOKALIKE_LETTERS)
     seen = "".join(
         c for c in folded if unicodedata.category(c) not in ("Mn", "Co") and not _is_unseen(c)

@@ -65,7 +65,7 @@ class FindingLog:
 
     @property
     def full(self) -> bool:
-        """Whether there are so many findings that more would help nobody."""
+        """True when there are so many findings that more would help nobody."""
         return len(self.all) >= MAX_FINDINGS
 
     def number(self, i: int) -> int:

@@ -76,7 +76,7 @@ def _with_status(text: str, block: Frontmatter | None, status: PlanStatus) -> st
 
 
 def _reads_as(text: str, status: PlanStatus) -> bool:
-    """Whether the edit did what it was meant to; an odd frontmatter is better left alone."""
+    """True when the edited text has this status; an odd frontmatter is better left alone."""
     lines = split_lines(text)
     end = find_frontmatter(lines)
     key = read_frontmatter(lines, end).key("status") if end > 0 else None

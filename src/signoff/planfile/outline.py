@@ -106,7 +106,7 @@ _STATUS_HINT = (
 
 
 class RegionKind(Enum):
-    """What the lines below a heading are."""
+    """Kinds of regions below a heading."""
 
     HEADER = auto()
     STEPS_INTRO = auto()
@@ -213,7 +213,7 @@ def step_title(text: str) -> StepTitle | None:
 
 
 def section_kind(text: str) -> RegionKind:
-    """What a level-2 heading opens."""
+    """The kind of region that a level-2 heading opens."""
     name = text.strip().rstrip(":").casefold()
     known = {"steps": RegionKind.STEPS_INTRO, "postconditions": RegionKind.POSTCONDITIONS}
     return known.get(name, RegionKind.OTHER)
@@ -265,7 +265,7 @@ def _cut(
 def _opened(
     heading: Heading, in_steps: bool, regions_before: int
 ) -> tuple[RegionKind, bool, StepTitle | None]:
-    """What a heading opens: its kind, whether steps may follow, and the title if it is a step."""
+    """The region that a heading opens: its kind, if steps may follow, and the title of a step."""
     if heading.level == 3:
         title = step_title(heading.text) if in_steps else None
         return (RegionKind.NOT_A_STEP if in_steps else RegionKind.OTHER), in_steps, title
@@ -276,15 +276,15 @@ def _opened(
 
 
 def file_digest(text: str) -> str:
-    """Of every byte: for compare-and-swap."""
+    """Digest of every byte: for compare-and-swap."""
     return digest_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=2)
 def plan_digest(text: str) -> str:
-    """Of the meaning, without marks, status and hints: for pins and evidence.
+    """Digest of the meaning, without marks, status and hints: for pins and evidence.
 
-    Whoever watches a file and writes marks into it asks about the same two texts again and again.
+    Cached, because a driver that writes marks asks about the same two texts again and again.
     """
     return digest_outline(read_outline(text))
 

@@ -43,7 +43,7 @@ def scan(lines: Sequence[str], first: int = 0) -> BlockScan:
 
 
 def _definition_lines(lines: list[str]) -> int:
-    """How many of these lines are link reference definitions: dashes below make no heading of one.
+    """Number of leading lines that are link reference definitions: dashes below make no heading.
 
     They are rare in plans, and the library that knows them takes time to load.
     """
@@ -119,7 +119,7 @@ class _Scanner:
         self._open_blocks(text, column, matched, in_paragraph)
 
     def _match_containers(self, text: str) -> tuple[int, int]:
-        """How many open containers the line stays in, and the column its own content starts."""
+        """The column at which a line's own content starts, and the number of containers around."""
         column = 0
         for matched, container in enumerate(self.stack):
             rest = text[column:]
@@ -139,7 +139,7 @@ class _Scanner:
         return column, len(self.stack)
 
     def _continue_leaf(self, raw: str, text: str, column: int) -> bool:
-        """Whether the open leaf block takes the line; closes the leaf when it ends before it."""
+        """True when the open leaf block takes the line; closes the leaf when it ends before it."""
         body = text[column:].lstrip(" ")
         indent = len(text) - column - len(body)
         if self.leaf == Leaf.FENCE:
@@ -222,7 +222,7 @@ class _Scanner:
             self.i += taken - 1
 
     def _continuation(self, raw: str) -> str | None:
-        """What a line adds to an unfinished definition; None when it starts something else."""
+        """The text that a line adds to an unfinished definition; None when it starts a block."""
         text = raw.expandtabs(4) if "\t" in raw else raw
         column, _ = self._match_containers(text)
         body = text[column:].lstrip(" ")

@@ -1,4 +1,4 @@
-"""What a step is about: the files that its command looks into, and those that its words name.
+"""Find the subject of a step: the files that its command reads, and those that its words name.
 
 Prose is not understood: a file is named by its path or its own name.
 """
@@ -86,7 +86,7 @@ def _demanded(text: str) -> tuple[str, ...]:
 
 
 def _fails_without(command: ShellNode, reads: int) -> bool:
-    """Whether the command fails when any of the files it reads is missing."""
+    """True when the command fails if any of the files it reads is missing."""
     seen = see_through(command).command
     if seen is None or any(word.inner for word in command.words):
         return False
@@ -130,7 +130,7 @@ def measures(command: str) -> frozenset[str]:
 
 
 def is_plain(command: str) -> bool:
-    """Whether it runs nothing but plain tools, as far as can be seen: there is nothing to steer."""
+    """True when it runs nothing but plain tools, as far as can be seen: nothing steers them."""
     facts = analyse(command)
     scripts = {script.path for script in facts.scripts}
     names = {call.name.removeprefix("./") for call in facts.calls} - facts.functions - scripts
@@ -138,7 +138,7 @@ def is_plain(command: str) -> bool:
 
 
 def mentions(command: str, path: str) -> bool:
-    """Whether the command names the file, other than as what an option takes."""
+    """True when the command names the file, other than as the value of an option."""
     name = path.rpartition("/")[2]
     if name not in command:
         return False
@@ -147,7 +147,7 @@ def mentions(command: str, path: str) -> bool:
 
 
 def _is_option_value(before: str) -> bool:
-    """Whether the text just before a name is an option that takes it."""
+    """True when the text just before a name is an option that takes it."""
     return re.search(r"(?:^|\s)-{1,2}[\w-]+(?:=|\s+)[\"']?[\w./-]*$", before) is not None
 
 
@@ -165,7 +165,7 @@ def _is_redirected(command: str, path: str) -> bool:
 
 
 def speaks_of(step: Step, path: str) -> bool:
-    """Whether title or task name the file: by path, own name, or its stem in backticks.
+    """True when title or task name the file: by path, own name, or its stem in backticks.
 
     The stem of a module counts as `pkg.module` too.
     """
@@ -179,7 +179,7 @@ def speaks_of(step: Step, path: str) -> bool:
 
 
 def names_for_change(step: Step, path: str) -> bool:
-    """Whether title or task name the file, by path or own name, in a line that forbids nothing."""
+    """True when title or task name the file, by path or name, in a line that forbids nothing."""
     return _names(_allowing(step), path)
 
 

@@ -69,7 +69,7 @@ def _status_span(
 
 
 def _value(node: yaml.Node) -> tuple[Value, bool]:
-    """What a node says, and whether it is deeper than we read."""
+    """The value of a node; True beside it when it is nested deeper than we read."""
     if isinstance(node, yaml.ScalarNode):
         is_null = node.style is None and node.value in NULLS
         return (None if is_null else node.value), False
@@ -80,5 +80,5 @@ def _value(node: yaml.Node) -> tuple[Value, bool]:
 
 
 def _start(node: yaml.Node) -> int:
-    """Where a node starts; offsets, because YAML counts more line ends than we do."""
+    """Offset at which a node starts; YAML counts more line ends than we do."""
     return int(node.start_mark.index)

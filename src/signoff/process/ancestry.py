@@ -1,4 +1,4 @@
-"""Who started us, and where our output goes: tells a person's terminal from an agent's attempt."""
+"""Find out who started us and where our output goes: a person's terminal or an agent's attempt."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def ancestors() -> tuple[ProcessIdentity, ...]:
 
 
 def leads_terminal(pid: int) -> bool:
-    """Whether a terminal begins here: a shell that somebody types into, in a window or a pane."""
+    """True when a terminal begins here: a shell that somebody types into, in a window or a pane."""
     stat = read_stat(pid) if has_proc() else None
     return stat is not None and stat.session == pid and stat.terminal != 0
 
 
 def is_typed_below(pid: int) -> bool:
-    """Whether we have the terminal and this ancestor of ours has not: a shell gave it to us.
+    """True when we have the terminal and this ancestor has not: a shell gave it to us.
 
     So it is below `su`, an editor or a tool's own shell, where a person types commands. What a
     client starts has the terminal together with the client, or has none.
@@ -66,18 +66,18 @@ def is_typed_below(pid: int) -> bool:
 
 
 def is_alive(identity: ProcessIdentity) -> bool:
-    """Whether this very process still runs; one that took over its pid does not count."""
+    """True when this very process still runs; one that took over its pid does not count."""
     return identify(identity.pid) == identity
 
 
 def environment_has(pid: int, name: str) -> bool:
-    """Whether a process was started with this variable, whatever it unset for itself since."""
+    """True when a process was started with this variable, whatever it unset since."""
     wanted = f"{name}=".encode("utf-8", "surrogateescape")
     return any(entry.startswith(wanted) for entry in _settled_environment(pid).split(b"\0"))
 
 
 def _settled_environment(pid: int) -> bytes:
-    """A process that is just replacing its program shows no environment for a moment."""
+    """Read a process's environment once it has one: while it replaces its program it has none."""
     for _ in range(_LOOKS):
         data = environment_of(pid)
         if data or identify(pid) is None:
@@ -120,7 +120,7 @@ def own_output() -> tuple[Path, ...]:
 
 
 def _sort(link: str, files: set[Path]) -> str:
-    """Where a descriptor leads; a regular file is kept."""
+    """The target of a descriptor; a regular file is added to `files`."""
     try:
         target = str(Path(link).readlink())
         if stat.S_ISREG(Path(link).stat().st_mode):

@@ -60,7 +60,7 @@ from signoff.process.tree import Tree
 
 
 class Placeholders:
-    """Made at once, taken away by `remove`."""
+    """Placeholders for mounts: made at once, taken away by `remove`."""
 
     def __init__(self, paths: Iterable[Path]):
         self._made: list[Path] = []
@@ -80,7 +80,7 @@ class Placeholders:
                     path.unlink()
 
     def _make(self, path: Path) -> None:
-        """A name with an ending is a file's, any other a folder's."""
+        """Make one: a name with an ending is a file's, any other a folder's."""
         if path.suffix:
             path.touch(exist_ok=False)
         else:
@@ -177,7 +177,7 @@ class NamespaceSandbox:
 
     @property
     def denied_hosts(self) -> tuple[str, ...]:
-        """What the command asked for and may not reach."""
+        """Hosts that the command asked for and may not reach."""
         return self._proxy.denied if self._proxy is not None else ()
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ class NamespaceSandbox:
         return -1
 
     def _as_the_kernel_saw_it(self, code: int) -> int | Refusal:
-        """`bwrap` turns a signal n into 128 + n, as shells do; the kernel may know better.
+        """The ending as the kernel saw it: `bwrap` turns a signal n into 128 + n, as shells do.
 
         Where it does not tell, a signal is assumed: that is never mistaken for a judgement.
         """
@@ -320,7 +320,7 @@ def _environment(command: Command, confinement: Confinement) -> dict[str, str]:
 
 
 def _is_cut_off(confinement: Confinement) -> bool:
-    """Whether it has a network of its own, without a way out but our proxy's."""
+    """True when it has a network of its own, with no way out but our proxy."""
     return not confinement.network or confinement.hosts is not None
 
 

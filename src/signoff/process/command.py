@@ -1,4 +1,4 @@
-"""What to run, what it may see and do, what it means when it cannot be started, what it printed."""
+"""A command, its limits and rights, the reason when it cannot be started, and its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unavailable(Exception):
 
 
 class Mount(Struct, frozen=True):
-    """What is seen at `at` is really `source`."""
+    """Shows `source` at the path `at`."""
 
     source: Path
     at: Path
@@ -62,12 +62,12 @@ class Confinement(Struct, frozen=True):
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Whether a path is the folder or lies in it, links followed."""
+    """True when a path is the folder or lies in it, links followed."""
     return path.resolve().is_relative_to(folder.resolve())
 
 
 class Command(Struct, frozen=True):
-    """What to run, where, with which environment, and what to look for in its output.
+    """A program with its folder and environment, and the words to find in its output.
 
     `marked_by` names the variable of `env` by which `kill_marked` finds the run's processes after
     the harness itself was killed; its value must be unique to the run. `born_with` is such a name
@@ -88,7 +88,7 @@ class Command(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why there is no process."""
+    """The reason why there is no process."""
 
     ending: Ending
     detail: str
@@ -116,12 +116,12 @@ def popen(
 
 
 def as_bytes(text: str) -> bytes:
-    """What a process is given: UTF-8, whatever the caller's locale is able to write."""
+    """The bytes that a process is given: UTF-8, whatever the caller's locale can write."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def refusal_of(command: Command, error: OSError | ValueError) -> Refusal:
-    """What it means that the system did not start the command."""
+    """Explain why the system did not start the command."""
     program = command.argv[0]
     if not isinstance(error, OSError):
         return Refusal(Ending.NOT_STARTED, f"`{program}`: {error}")
@@ -130,7 +130,7 @@ def refusal_of(command: Command, error: OSError | ValueError) -> Refusal:
 
 
 def refusal_of_folder(cwd: Path) -> Refusal | None:
-    """Why nothing can run in this folder; None when something can."""
+    """The reason why nothing can run in this folder; None when something can."""
     if not cwd.is_dir():
         return Refusal(Ending.NOT_STARTED, f"the folder `{cwd}` is not there")
     if not os.access(cwd, os.X_OK):
@@ -139,7 +139,7 @@ def refusal_of_folder(cwd: Path) -> Refusal | None:
 
 
 def refusal_of_program(program: str, number: int) -> Refusal:
-    """What an error number of starting a program means."""
+    """Explain the error number that starting a program gave."""
     reason = os.strerror(number).lower()
     ending = Ending.NOT_STARTED
     if number in (errno.ENOENT, errno.ENOTDIR):
@@ -150,7 +150,7 @@ def refusal_of_program(program: str, number: int) -> Refusal:
 
 
 class Unconfined:
-    """No sandbox: the main process is the command."""
+    """A command without a sandbox: the main process is the command."""
 
     denied_hosts: tuple[str, ...] = ()
 
@@ -178,7 +178,7 @@ class Unconfined:
         return code
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is held."""
 
     @property
     def listener(self) -> tuple[int, Callable[[], None]] | None:
@@ -187,12 +187,12 @@ class Unconfined:
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """What was refused and seen, in words."""
+        """Refused accesses that were seen, in words."""
         return ()
 
 
 class StreamName(StrEnum):
-    """Which of the two a piece of output came from."""
+    """Names of the two output streams."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
@@ -227,12 +227,12 @@ class StreamRecord:
             del self._tail[: -self._keep_tail]
 
     def output(self) -> Output:
-        """What is known of the stream so far."""
+        """The stream as far as it was read."""
         tail = self._tail[-self._keep_tail :] if self._keep_tail else b""
         return Output(self.size, self._hash.hexdigest(), bytes(self._head), bytes(tail))
 
     def matches(self) -> tuple[bool, ...]:
-        """For each needle, whether it appeared anywhere."""
+        """One flag per needle: True when it appeared anywhere."""
         return tuple(self._found)
 
     def _search(self, chunk: bytes) -> None:
@@ -293,7 +293,7 @@ def mount_arguments(confinement: Confinement) -> list[str]:
 
 
 class _Rules:
-    """At most one rule for each place, links resolved."""
+    """Rules of a sandbox: at most one for each place, links resolved."""
 
     def __init__(self, confinement: Confinement):
         self._mounts = {_real(mount.at): mount for mount in confinement.mounts}
@@ -334,7 +334,7 @@ class _Rules:
                 raise Unavailable(f"`{path}` is to be writable and is not there")
 
     def _source(self, place: Path) -> Path:
-        """Where the host keeps what is seen at a place: below a mount it is the mount's content."""
+        """The host's path of a place: below a mount it lies in the mount's source."""
         for outer in (place, *place.parents):
             mount = self._mounts.get(outer)
             if mount is not None:
@@ -348,7 +348,7 @@ class _Rules:
         return None
 
     def _drop_what_needs_no_mount(self) -> None:
-        """Readable: what is visible anyway would become read-only, what is hidden stays hidden."""
+        """Drop rules that need no mount: what is visible anyway would become read-only."""
         readable = [p for p, rule in self._rules.items() if rule.kind is _Kind.READABLE]
         for place in sorted(readable, key=lambda path: len(path.parts)):
             outer = self._enclosing(place)
@@ -367,7 +367,7 @@ class _Rules:
                     self._rules.setdefault(held, _Rule(_Kind.WRITABLE, self._source(held)))
 
     def _leads_out(self, path: Path) -> bool:
-        """A link inside a writable folder is the agent's: following it would widen its rights."""
+        """True for a link in a writable folder that leads out: following it would widen rights."""
         named = _named(self._cwd, path)
         roots = [real for root, real in self._writable if _is_in(named, root)]
         return bool(roots) and not all(_is_in(str(_real(path)), real) for real in roots)

@@ -91,7 +91,7 @@ def activated_in(search_path: str, workspace: Path) -> tuple[str, ...]:
 
 
 def left_out(name: str, value: str, search_path: str, workspace: Path) -> str:
-    """Where the person's own search path has a program in the workspace and the contract's has not.
+    """Find a program of the workspace that is on the person's search path but not the contract's.
 
     The path is relative to the workspace; empty where there is none.
     """

@@ -51,7 +51,7 @@ _SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 1
 
 @lru_cache(maxsize=1)
 def landlock_abi() -> int:
-    """Which Landlock the kernel offers; 0 without any."""
+    """Version of Landlock that the kernel offers; 0 without any."""
     if sys.platform != "linux":
         return 0
     version: int = _libc().syscall(
@@ -82,12 +82,12 @@ def allow_beneath(ruleset: int, folder: int, rights: int) -> None:
 
 
 def restrict_thread(ruleset: int) -> None:
-    """From now on this thread and its children keep to the rules."""
+    """Bind this thread and its children to the rules from now on."""
     _syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0)
 
 
 def forbid_new_privileges() -> None:
-    """Programs that change the user or gain capabilities when started no longer do."""
+    """Keep programs from changing the user or gaining capabilities when started."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -113,7 +113,7 @@ def filter_thread(program: bytes) -> None:
 
 
 def filter_thread_and_listen(program: bytes) -> int:
-    """The same; returns a descriptor that tells of every call which the program asks about.
+    """Filter the thread; returns a descriptor that tells of every call the program asks about.
 
     Who made such a call waits for `refuse_call`; when the descriptor is closed, it fails at once.
     """

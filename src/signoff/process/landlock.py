@@ -124,7 +124,7 @@ class _Pen:
             raise
 
     def still_holds(self) -> bool:
-        """Whether rules made now would be the same: they name what lay there when they were made.
+        """True when rules made now would be the same: they name what lay there when they were made.
 
         What is hidden must be there still, or still be missing; a listing must still be whole.
         """
@@ -137,7 +137,7 @@ class _Pen:
         return self._places == before
 
     def do(self, work: Callable[[], _T]) -> _T:
-        """What a function returns or raises on the thread."""
+        """Run a function on the thread; return or raise what it does."""
         self._busy = True
         self._asked.put(work)
         answer, error = self._answers.get()
@@ -147,7 +147,7 @@ class _Pen:
         return cast("_T", answer)
 
     def make_temporary(self) -> None:
-        """Have a temporary folder for one command: the one before, if that was left alone."""
+        """Make a temporary folder for one command, or keep the one before if it was left alone."""
         if self._as_made is not None:
             return
         try:
@@ -160,7 +160,7 @@ class _Pen:
             raise
 
     def is_as_new(self) -> bool:
-        """Whether nothing tells of the command that ran, once what it left is removed."""
+        """True when no trace of the command is left, once its files are removed."""
         try:
             now = self._look_at_folders()
             # A link in there may have been made to lead elsewhere.
@@ -236,14 +236,14 @@ _Look = tuple[int, int, list[str], list[str]]
 
 
 def _look_at(folder: Path) -> _Look:
-    """What a command can change of a folder; without times of access, which looking changes."""
+    """State of a folder that a command can change; without access times, which looking changes."""
     found = folder.stat()
     marks = os.listxattr(folder) if sys.platform == "linux" else []
     return found.st_mode, found.st_mtime_ns, os.listdir(folder), marks  # noqa: PTH208 - names
 
 
 def _seen(path: Path) -> tuple[int, int, int] | None:
-    """Which one it is, and when it changed."""
+    """Identity of a file, and when it changed; None where there is none."""
     with suppress(OSError):
         found = path.stat()
         return found.st_dev, found.st_ino, found.st_ctime_ns
@@ -303,7 +303,7 @@ def _refuse_impossible(confinement: Confinement) -> None:
 
 
 def _link_opened_caches(confinement: Confinement, temporary: Path) -> None:
-    """What the user opened in a cache is there too in the folder that stands for the cache."""
+    """Link what the user opened in a cache into the folder that stands for the cache."""
     for path in (*confinement.readable, *confinement.writable):
         for cache in confinement.scratch:
             if path != cache and path.is_relative_to(cache) and path.exists():

@@ -1,4 +1,4 @@
-"""What an earlier driver left behind when it was killed itself: processes, temporary folders."""
+"""Clean up after a driver that was killed itself: processes, temporary folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a run may last, how much of its output is kept, what the kernel caps and carries along.
+"""Limits of a run: its time, the output that is kept, the kernel's caps and what they carry.
 
 The kernel exempts root from `RLIMIT_NPROC`, also inside user namespaces; a control group it does
 not. Making one takes rights that usually only root has: where it is refused there is none.
@@ -110,7 +110,7 @@ class PidGroup:
         return True
 
     def members(self) -> frozenset[int]:
-        """Who is under the cap."""
+        """Processes under the cap."""
         if self._folder is None:
             return frozenset()
         return frozenset(map(int, read_proc(f"{self._folder}/cgroup.procs").split()))
@@ -209,7 +209,7 @@ def choose_mark(wanted: int | None) -> int | None:
 
 
 def own_mark() -> int:
-    """What processes carry that belong to no run: our own limit."""
+    """The mark of processes that belong to no run: our own limit."""
     return resource.getrlimit(_RLIMIT_LOCKS)[0] if sys.platform == "linux" else -1
 
 
@@ -225,7 +225,7 @@ def mark_of(pid: int) -> int | None:
 
 @contextmanager
 def inherited_mark(mark: int | None) -> Iterator[None]:
-    """Children started inside the block are born with the mark; the caller serialises."""
+    """Give the mark to children started inside the block; the caller serialises."""
     if sys.platform != "linux" or mark is None:
         yield
         return
@@ -307,7 +307,7 @@ _ABIS: Mapping[str, tuple[_Abi, ...]] = MappingProxyType(
 
 
 def can_filter() -> bool:
-    """Whether the numbers of this processor's system calls are known."""
+    """True when the numbers of this processor's system calls are known."""
     return platform.machine() in _ABIS
 
 
@@ -327,7 +327,7 @@ def filter_program(
 
 
 def _block(abi: _Abi, families: tuple[int, ...] | None, traceless: bool, asks: bool) -> list[bytes]:
-    """What is done with the calls of one interface; always ends in a decision."""
+    """Filter code for the calls of one interface; always ends in a decision."""
     code = [_load(_NUMBER_AT)]
     if abi.has_x32:
         code += [_test(_JUMP_GE, _X32_BIT, then=0, otherwise=1), _refuse(errno.ENOSYS)]

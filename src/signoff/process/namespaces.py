@@ -38,7 +38,7 @@ _NEW, _OLD = "/new", "/old"
 
 
 class _Request:
-    """What the options ask for. No dataclass: loading that takes longer than all of this."""
+    """A parsed set of options. No dataclass: loading that takes longer than all of this."""
 
     def __init__(self) -> None:
         self.unshared = 0

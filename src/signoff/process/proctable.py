@@ -1,4 +1,4 @@
-"""What the kernel says about processes: children, state, environment."""
+"""Read the kernel's table of processes: children, state, environment."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Stat(NamedTuple):
 
     @property
     def dead(self) -> bool:
-        """A zombie whose last thread ended; a leader that ended before its threads is not dead."""
+        """True for a zombie whose last thread ended; a leader that ended first is not dead."""
         return self.state in "ZXx" and self.threads <= 1
 
 
 @lru_cache(maxsize=1)
 def has_proc() -> bool:
-    """Whether `/proc` is there and shows our own process namespace."""
+    """True when `/proc` is there and shows our own process namespace."""
     try:
         return str(Path("/proc/self").readlink()) == str(os.getpid())
     except OSError:
@@ -84,7 +84,7 @@ def all_pids() -> list[int]:
 
 
 def child_lookup() -> Callable[[int], list[int]]:
-    """How to find children: the kernel's own lists, or one pass over all parents without them."""
+    """Choose a way to find children: the kernel's own lists, or else one pass over all parents."""
     return children_from_lists if _has_children_files() else children_from_parents()
 
 
@@ -162,7 +162,7 @@ def open_pidfd(pid: int) -> int:
 
 @lru_cache(maxsize=1)
 def remembers_exits() -> bool:
-    """Whether asking can help at all: older kernels do not know the question."""
+    """True when the kernel can tell exits of the past: older ones do not know the question."""
     fd = open_pidfd(os.getpid())
     if fd < 0:
         return False

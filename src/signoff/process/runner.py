@@ -118,7 +118,7 @@ class _Watch:
         self._connect()
 
     def until_end(self, deadline: float, cancelled: Cancelled | None) -> Ending | None:
-        """Until the main process ends by itself (None), or it is time to kill it (why)."""
+        """Wait until the main process ends by itself (None), or it is time to kill it (why)."""
         stopped: Ending | None = None
         tend = _Tick(_TEND_TICK_S)
         ask = _Tick(_CANCEL_TICK_S)
@@ -147,7 +147,7 @@ class _Watch:
             deadline, cancelled = time.monotonic() + self._limits.grace_s, None
 
     def over_limit(self) -> bool:
-        """Whether both streams together exceed what the command may print."""
+        """True when both streams together exceed what the command may print."""
         limit = self._limits.max_output
         return limit is not None and sum(record.size for record in self._records.values()) > limit
 
@@ -171,7 +171,7 @@ class _Watch:
             os.close(self._pidfd)
 
     def _outnumbers(self, most: int) -> bool:
-        """Whether there are too many processes; from then on the kernel sees to it, if it may."""
+        """True when there are too many processes; later the kernel limits them, if it may."""
         if self._tree.outnumbers(most):
             return True
         if self._group is not None and self._tree.gather(self._group):
@@ -252,7 +252,7 @@ class _Tick:
         self.at = time.monotonic() + every_s
 
     def is_due(self) -> bool:
-        """Whether its time has come; the next time counts from now."""
+        """True when its time has come; the next time counts from now."""
         now = time.monotonic()
         if now < self.at:
             return False
@@ -290,7 +290,7 @@ def _wanted_mark(command: Command) -> int | None:
 
 
 def _widen(fd: int) -> None:
-    """A talkative process gets a pipe that costs fewer turns; refused is fine."""
+    """Widen the pipe of a talkative process, so that it costs fewer turns; refused is fine."""
     if sys.platform == "linux":
         with suppress(OSError):
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _WIDE_PIPE)

@@ -1,4 +1,4 @@
-"""Which sandboxes work here, found out by using them, and which sockets lead out of them."""
+"""Find the sandboxes that work here, by using them, and the sockets that lead out of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE_S = 10.0
 
 
 class Support(Struct, frozen=True):
-    """Whether a sandbox can be used here; `detail` is its version, or why not."""
+    """Availability of a sandbox; `detail` is its version, or why it cannot be used."""
 
     isolation: Isolation
     available: bool
@@ -46,7 +46,7 @@ def probe_sandboxes() -> tuple[Support, ...]:
 
 
 def best_isolation(wanted: Isolation | None) -> Isolation:
-    """What to use: as wanted, or the best that works here, which may be none.
+    """The isolation to use: as wanted, or the best that works here, which may be none.
 
     A wish is never lowered: a run that cannot have its sandbox is not started.
     """
@@ -135,7 +135,7 @@ def _own_inodes() -> frozenset[str]:
 
 
 def _named(environ: Mapping[str, str]) -> Iterator[str]:
-    """What the environment names, and where container engines listen."""
+    """Sockets that the environment names, and those of container engines."""
     for name in _VARIABLES:
         found = _NAMED.match(environ.get(name, ""))
         if found:

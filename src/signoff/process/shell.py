@@ -71,7 +71,7 @@ def installed_modules(search_path: str) -> frozenset[str]:
 
 
 def package_folders(search_path: str) -> Iterator[str]:
-    """Where the interpreters of the search path have their packages."""
+    """Package folders of the interpreters on the search path."""
     for name in _PYTHONS:
         python = find_tool(name, search_path)
         for prefix in _prefixes(python) if python is not None else ():
@@ -80,7 +80,7 @@ def package_folders(search_path: str) -> Iterator[str]:
 
 
 def _prefixes(python: Path) -> Iterator[Path]:
-    """A virtual environment has its own beside the interpreter's; a shim may start any version."""
+    """Prefixes of an interpreter: an environment adds its own; a shim may start any version."""
     around = python.parent.parent
     if python.parent.name == "shims":
         yield from around.glob("versions/*")
@@ -114,7 +114,7 @@ _AT_THE_END = ("end of file", "unexpected EOF")
 
 
 def _ask_bash(given: bytes) -> bytes:
-    """What it answers in time. It runs nothing: no sandbox, nothing left behind."""
+    """Return bash's answers, as far as they come in time. It runs nothing: no sandbox is needed."""
     import signal  # noqa: PLC0415 - as below
     import subprocess  # noqa: PLC0415 - most commands read no new contract
 

@@ -72,12 +72,12 @@ class Tree:
         return process
 
     def led_by(self, pid: int) -> None:
-        """A sandbox made a session of its own for the command: that one is asked to end."""
+        """Note the session that a sandbox made for the command: that one is asked to end."""
         self._leader = pid
         self._sessions.add(pid)
 
     def tend(self) -> None:
-        """While the run lasts: bury orphans that ended, and learn the sessions in use."""
+        """Bury orphans that ended, and learn the sessions in use, while the run lasts."""
         if not full_control():
             return
         roots = self._roots()
@@ -87,7 +87,7 @@ class Tree:
                 self._sessions.add(os.getsid(pid))
 
     def outnumbers(self, most: int) -> bool:
-        """Whether the run has more processes than that."""
+        """True when the run has more processes than that."""
         return next(islice(self._members(), most, None), None) is not None
 
     def gather(self, group: PidGroup) -> bool:
@@ -146,7 +146,7 @@ class Tree:
             return self._process.wait() if self._process is not None else 0
 
     def _ended_alone(self) -> bool:
-        """Whether the main process has ended and we have no other child at all, whoever's it is.
+        """True when the main process has ended and we have no other child at all, whoever's it is.
 
         The usual end, known from two questions instead of a look at every child of every thread.
         Nothing of the run can live on then: it would hang below us.
@@ -238,7 +238,7 @@ def open_tree(wanted_mark: int | None = None) -> Iterator[Tree]:
 
 
 def full_control() -> bool:
-    """Whether whole trees can be found and killed here; otherwise only process groups are."""
+    """True when whole trees can be found and killed here; otherwise only process groups are."""
     return sys.platform == "linux" and has_proc()
 
 
@@ -279,7 +279,7 @@ def _kill_with_group(pid: int, struck: set[int]) -> None:
 
 
 def _await_end(pid: int) -> None:
-    """Until the process has ended, but only for a moment: others may need killing."""
+    """Wait for the end of the process, but only for a moment: others may need killing."""
     if sys.platform == "linux":
         with suppress(OSError):
             fd = os.pidfd_open(pid)

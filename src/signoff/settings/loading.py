@@ -37,14 +37,14 @@ from signoff.settings.roles import (
 
 
 class EvidenceRule(StrEnum):
-    """What an agent must give for a claim that no contract decides; from lax to strict."""
+    """Evidence for a claim that no contract decides; from lax to strict."""
 
     PROSE = "prose"  # any text
     RESOLVABLE = "resolvable"  # a reference that the harness can resolve
 
 
 class BlockedRule(StrEnum):
-    """Who decides about a step that an agent calls blocked; from lax to strict."""
+    """Decider about a step that an agent calls blocked; from lax to strict."""
 
     ACCEPT = "accept"
     MODEL = "model"  # of older files, as `person`: no model opens a gate
@@ -52,14 +52,14 @@ class BlockedRule(StrEnum):
 
 
 class RatchetRule(StrEnum):
-    """What dropping or weakening a part of the plan takes; from lax to strict."""
+    """Condition for dropping or weakening a part of the plan; from lax to strict."""
 
     REASON = "reason"
     APPROVE = "approve"
 
 
 class SelfSetRule(StrEnum):
-    """Whether contracts an agent set for itself can yield plain `done`; from lax to strict."""
+    """Worth of contracts that an agent set for itself: plain `done` or not; from lax to strict."""
 
     ACCEPT = "accept"
     LABEL = "label"
@@ -74,7 +74,7 @@ BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
 
 
 class BatchPolicy(Struct, frozen=True):
-    """How the runtime of tool calls guides a model: `steering` and `[agent.limits]`.
+    """Guidance of a model by the tool-call runtime: `steering` and `[agent.limits]`.
 
     Without steering, calls are made and kept; nothing is said and nothing stopped.
     """
@@ -169,7 +169,7 @@ _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 class SandboxChoice(StrEnum):
-    """Which sandbox the user wants; `auto` is the best that this machine has."""
+    """The user's choice of a sandbox; `auto` is the best that this machine has."""
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
@@ -179,7 +179,7 @@ class SandboxChoice(StrEnum):
 
 
 class Sandbox(Struct, frozen=True):
-    """How processes are confined; the user's own choice, because it could loosen a check."""
+    """Confinement of processes; the user's own choice, because it could loosen a check."""
 
     isolation: SandboxChoice = SandboxChoice.AUTO
     agents: bool = True  # confine agents too, not contracts alone
@@ -225,7 +225,7 @@ class Settings(Struct, frozen=True):
     prices: Mapping[str, Price] = field(default_factory=dict)  # user only
 
     def pinned(self) -> dict[str, Any]:
-        """What approval pins: the part that decides how steps are dispatched and judged."""
+        """The part that approval pins: all that decides how steps are dispatched and judged."""
         return {
             "roles": {name: role.pinned() for name, role in sorted(self.roles.items())},
             "policy": to_builtins(self.policy),
@@ -310,7 +310,7 @@ def read_config_text(path: Path) -> str:
 
 
 def says_the_same(one: str, other: str, roles: Collection[str]) -> bool:
-    """Whether two texts of the repository's file mean the same to a plan that uses these roles.
+    """True when two texts of the repository's file mean the same to a plan with these roles.
 
     A text that cannot be read means something else than every other text.
     """

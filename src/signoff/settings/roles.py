@@ -19,7 +19,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def check_keys(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Nothing in the table that nobody would read."""
+    """Refuse keys in the table that nobody would read."""
     names = sorted(known)
     for key in table:
         if key in names:
@@ -104,7 +104,7 @@ PINNED_IF_SAID = ("agent", "model", "reports_usage", "hosts")
 
 
 class RoleKind(StrEnum):
-    """What sort of work a role does; inferred from its name unless stated."""
+    """Kinds of work that a role does; inferred from its name unless stated."""
 
     CODE = "code"
     REVIEW = "review"
@@ -112,7 +112,7 @@ class RoleKind(StrEnum):
 
 
 class Role(Struct, frozen=True):
-    """Who does a step: a command that reads the prompt on stdin, or where `{prompt}` stands."""
+    """The worker of a step: a command that reads the prompt on stdin, or in place of `{prompt}`."""
 
     name: str
     command: str
@@ -126,13 +126,13 @@ class Role(Struct, frozen=True):
     reports_usage: bool = False  # whoever wrote the command says that it reports what it uses
 
     def pinned(self) -> dict[str, Any]:
-        """What approval pins of it."""
+        """The part of it that approval pins."""
         said = to_builtins(self).items()
         return {k: v for k, v in said if k not in PINNED_IF_SAID or v not in (None, "", False)}
 
 
 class Price(Struct, frozen=True):
-    """What a model costs: dollars for a million tokens."""
+    """Price of a model: dollars for a million tokens."""
 
     input: float
     output: float
@@ -168,7 +168,7 @@ _MODEL_VERSION = r"(?:-(?:\d{8}|\d{4}-\d\d-\d\d|latest|preview))+$|\[[^]]*\]$"
 
 
 def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
-    """What the model costs, if anybody said."""
+    """Price of the model, if anybody said."""
     plain = re.sub(_MODEL_VERSION, "", model.rpartition("/")[2].rpartition(":")[2])
     for name in (model, plain):
         for table in (prices, PRICES):
@@ -268,7 +268,7 @@ def _loop_command(table: Mapping[str, Any], place: str) -> str:
 
 
 def implied_variables(role: Role) -> tuple[str, ...]:
-    """What the built-in loop is given although nobody asked for it; not every model needs it."""
+    """Variables that the built-in loop gets although nobody asked; not every model needs them."""
     _, loop, rest = role.command.partition(f" {_LOOP_WORDS} ")
     return (_key_of(rest.partition(" ")[0]),) if loop else ()
 

@@ -1,1 +1,1 @@
-"""What lasts: the ledger, the vault of plan files, locks, receipts, and the home folder."""
+"""Lasting things: the ledger, the vault of plan files, locks, receipts, and the home folder."""

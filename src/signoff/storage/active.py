@@ -1,4 +1,4 @@
-"""Where plans are kept, and which one a session works on: the one named, bound or unnamed.
+"""Find the folder of plans, and the plan that a session works on: named, bound or unnamed.
 
 resolve_active_plan(name) → the plan's files, or an error; never silently another plan
 
@@ -68,12 +68,12 @@ class VaultPlace(namedtuple("VaultPlace", ("at", "top", "main", "shared"))):
 
     @property
     def owner(self) -> str:
-        """Whose plans these are: the repository's, else the folder's own."""
+        """Owner of the plans: the repository, else the folder itself."""
         return self.main or self.top
 
     @property
     def folder(self) -> Path:
-        """Where the plans are."""
+        """Folder of the plans."""
         return as_path(self.at)
 
     @property
@@ -125,7 +125,7 @@ def owners(folder: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def refuse_clash(place: VaultPlace) -> None:
-    """Two repositories of the same name must not read each other's plans as their own."""
+    """Refuse two repositories of the same name that would read each other's plans."""
     known = owners(place.at)
     if place.owner in known:
         return
@@ -188,7 +188,7 @@ _BLANK_BYTES = 4096  # a larger file is not read to see whether it is blank
 
 
 class Source(Enum):
-    """What decided."""
+    """The source that decided on the plan."""
 
     ARGUMENT = "argument"
     MARKER = "marker"
@@ -265,7 +265,7 @@ def plan_names(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def marker_path(worktree: Path) -> Path:
-    """Where a worktree says which plan it works on; in the worktree, never in a shared vault."""
+    """Path of a worktree's marker; in the worktree, never in a shared vault."""
     return worktree / VAULT_FOLDER / MARKER
 
 
@@ -340,7 +340,7 @@ def _read_marker(place: VaultPlace) -> str | None:
 
 
 def _problem(place: VaultPlace, slug: str) -> str:
-    """What keeps a name from standing for one plan with something in it; empty when nothing."""
+    """The reason why a name does not stand for one plan with content; empty when it does."""
     path = os.path.join(place.at, plan_file(slug))
     wanted = folded(slug)
     alike = sorted(n for n in plan_names(place.at) if folded(n) == wanted)

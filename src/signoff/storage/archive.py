@@ -62,7 +62,7 @@ def unpack(data: bytes, where: str) -> dict[str, bytes]:
 
 
 def refuse_bundle(path: Path, wanted: str) -> None:
-    """Whoever was given one file does not know which verb reads it."""
+    """Refuse a bundle, and name the verb that reads one."""
     try:
         with path.open("rb") as file:
             is_zip = file.read(len(_FIRST_BYTES)) == _FIRST_BYTES

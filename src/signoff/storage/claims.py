@@ -1,4 +1,4 @@
-"""Who has a plan or a workspace until when: rows of the table `leases`, by the database's clock.
+"""Holds on plans and workspaces: rows of the table `leases`, timed by the database's clock.
 
 A claim is a plan handed out to one worker until it runs it, gives it back or lets the time pass.
 """
@@ -53,32 +53,32 @@ class Tenancy(Struct, frozen=True):
 
     @property
     def live(self) -> bool:
-        """Whether its time is not up; one whose run is over is free, whatever its time."""
+        """True when its time is not up; one whose run is over is free, whatever its time."""
         return self.left_s > 0 and not self.over
 
     @property
     def unfinished(self) -> bool:
-        """Whether it stands for a run that somebody must still bring to its end."""
+        """True when it stands for a run that somebody must still bring to its end."""
         return self.run is not None and not self.over
 
     @property
     def claimed_only(self) -> bool:
-        """Whether nobody drives yet: it was handed out, and its worker has not begun."""
+        """True when nobody drives yet: it was handed out, and its worker has not begun."""
         return self.resource.startswith("claim:")
 
 
 def plan_resource(plan: str) -> str:
-    """What the driver of a plan holds."""
+    """Name of the lease that the driver of a plan holds."""
     return f"plan:{plan}"
 
 
 def workspace_resource(workspace: str) -> str:
-    """What whoever works in a workspace holds."""
+    """Name of the lease that anybody at work in a workspace holds."""
     return f"workspace:{workspace}"
 
 
 def claim_resource(plan: str) -> str:
-    """What a worker holds to whom the plan was handed out."""
+    """Name of the lease of a worker to whom the plan was handed out."""
     return f"claim:{plan}"
 
 
@@ -150,7 +150,7 @@ class Offer(Struct, frozen=True):
 
 
 class ClaimAnswer(Struct, frozen=True):
-    """What was claimed; `outdated` when something else had happened since the offers were made."""
+    """The offer that was claimed; `outdated` when something happened since the offers were made."""
 
     offer: Offer | None
     outdated: bool
@@ -240,7 +240,7 @@ def _claimed_by_another(row: Tenancy) -> Held:
 def _in_the_way(
     offer: Offer, rows: Sequence[Tenancy], gone: Callable[[Holder], bool]
 ) -> Tenancy | None:
-    """Whoever has the plan already, or works at the same files."""
+    """The holder who has the plan already, or works on the same files."""
     for row in rows:
         claimed = row.resource == claim_resource(offer.plan) and row.live
         driven = row.resource == plan_resource(offer.plan) and row.live and not gone(row.holder)
@@ -252,7 +252,7 @@ def _in_the_way(
 def _at_the_same_files(
     offer: Offer, rows: Sequence[Tenancy], gone: Callable[[Holder], bool]
 ) -> Tenancy | None:
-    """Whoever works, or is about to, where these globs lead; where it cannot be told, too.
+    """The holder who works, or is about to, where these globs may lead; in doubt they do.
 
     A run that is not over has its files until somebody ends it, whether it is driven or not.
     """

@@ -1,4 +1,4 @@
-"""Seats: which client process works in which workspace, and which sessions are its own.
+"""Notes of connected clients: process, workspace, and the sessions that are its own.
 
 Hooks and the MCP server are started by the same client and know nothing of each other; the client
 above them is what they have in common. While it lives, nothing of its sessions is signed.
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import session_id_of
-from signoff.places import SEAT_SUFFIX, SEATS_FOLDER
+from signoff.places import CLIENT_SUFFIX, CLIENTS_FOLDER
 from signoff.process.ancestry import (
     ProcessIdentity,
     ancestors,
@@ -52,7 +52,7 @@ class ConnectedClient(Struct, frozen=True):
 
 
 def client_process() -> ProcessIdentity | None:
-    """Who started us, shells apart; None where the system does not say.
+    """The process that started us, shells apart; None where the system does not say.
 
     None too for a person who types at a terminal: what is above that shell shows the terminal and
     is no client, and it lives as long as every other pane. And None for a hook whose client is
@@ -73,87 +73,87 @@ def shells_above() -> tuple[ProcessIdentity, ...]:
     return tuple(takewhile(lambda one: _name_of(one.pid) in _SHELLS, ancestors()))
 
 
-def take_seat(
+def connect_client(
     home: Path, workspace: Path, client: ProcessIdentity | None = None
 ) -> ConnectedClient | None:
-    """The seat of a client in this workspace, made if there is none; of the one above us if none
-    is named."""
+    """Note that a client works in this workspace, unless it is noted; by default the client
+    above us."""
     client = client if client is not None else client_process()
     if client is None:
         return None
     with _alone(home) as folder:
         path = _path(folder, client, workspace)
-        seat = _read(path)
-        if seat is None or not seat.base:
-            known = seat.sessions if seat is not None else ()
-            seat = ConnectedClient(client, str(workspace), os.urandom(16).hex(), known)
-            _write(path, seat)
+        note = _read(path)
+        if note is None or not note.base:
+            known = note.sessions if note is not None else ()
+            note = ConnectedClient(client, str(workspace), os.urandom(16).hex(), known)
+            _write(path, note)
             _clear_away(folder)
-        return seat
+        return note
 
 
-def find_seat(home: Path, workspace: Path) -> ConnectedClient | None:
-    """The seat of the client above us, if it has one here."""
+def find_client(home: Path, workspace: Path) -> ConnectedClient | None:
+    """The note about the client above us, if it is connected here."""
     client = client_process()
-    seat = _read(_path(home / SEATS_FOLDER, client, workspace)) if client else None
-    return seat if seat is not None and seat.base else None
+    note = _read(_path(home / CLIENTS_FOLDER, client, workspace)) if client else None
+    return note if note is not None and note.base else None
 
 
 def own_workspaces(home: Path) -> tuple[str, ...]:
-    """Where the client above us sits, wherever its agent went since."""
+    """Workspaces of the client above us, wherever its agent went since."""
     client = client_process()
-    return tuple(seat.workspace for seat in _seats(home) if seat.client == client and seat.base)
+    return tuple(note.workspace for note in _notes(home) if note.client == client and note.base)
 
 
-def note_session(home: Path, seat: ConnectedClient, session: str) -> None:
+def note_session(home: Path, note: ConnectedClient, session: str) -> None:
     """Remember that a session is this client's."""
     with _alone(home) as folder:
-        path = _path(folder, seat.client, Path(seat.workspace))
-        now = _read(path) or seat
+        path = _path(folder, note.client, Path(note.workspace))
+        now = _read(path) or note
         if session not in now.sessions:
             _write(path, replace(now, sessions=(*now.sessions, session)[-_MOST_SESSIONS:]))
 
 
-def end_conversation(home: Path, seat: ConnectedClient) -> None:
-    """What the client does next belongs to a conversation of its own; the seat stays taken."""
+def end_conversation(home: Path, note: ConnectedClient) -> None:
+    """End a client's conversation: its next act begins another; the client stays connected."""
     with _alone(home) as folder:
-        path = _path(folder, seat.client, Path(seat.workspace))
-        _write(path, replace(_read(path) or seat, base=""))
+        path = _path(folder, note.client, Path(note.workspace))
+        _write(path, replace(_read(path) or note, base=""))
 
 
 def living_client(home: Path, session: str) -> ProcessIdentity | None:
     """The client of a session, while it lives."""
-    for seat in _seats(home):
-        if session in seat.sessions and is_alive(seat.client):
-            return seat.client
+    for note in _notes(home):
+        if session in note.sessions and is_alive(note.client):
+            return note.client
     return None
 
 
 def client_above(home: Path) -> ProcessIdentity | None:
-    """A client with a seat among our own ancestors: whoever asks is part of a session.
+    """The connected client among our own ancestors: then we are part of its session.
 
     A terminal between us and it changes nothing: an agent can open one.
     """
     above = ancestors()
-    return next((seat.client for seat in _seats(home) if seat.client in above), None)
+    return next((note.client for note in _notes(home) if note.client in above), None)
 
 
-def end_seats(home: Path, workspace: Path, session: str | None) -> tuple[ConnectedClient, ...]:
-    """Clear the seats that have a session, or all of a workspace: a person says they are over."""
+def end_notes(home: Path, workspace: Path, session: str | None) -> tuple[ConnectedClient, ...]:
+    """Remove the notes of a session, or all of a workspace: a person says that they are over."""
     with _alone(home) as folder:
         ended = []
-        for path in folder.glob(f"*{SEAT_SUFFIX}"):
-            seat = _read(path)
-            if seat is None:
+        for path in folder.glob(f"*{CLIENT_SUFFIX}"):
+            note = _read(path)
+            if note is None:
                 continue
-            if session in seat.sessions if session else seat.workspace == str(workspace):
+            if session in note.sessions if session else note.workspace == str(workspace):
                 path.unlink()
-                ended.append(seat)
+                ended.append(note)
         return tuple(ended)
 
 
 def count_block(home: Path, key: str) -> int:
-    """How often this was said before, and once more."""
+    """Count one more block of this kind, and return the new number."""
     with _alone(home) as folder:
         path = folder / f"{digest_bytes(key.encode('utf-8', 'replace'))[:32]}{_COUNT_SUFFIX}"
         try:
@@ -166,7 +166,7 @@ def count_block(home: Path, key: str) -> int:
 
 @contextmanager
 def _alone(home: Path) -> Iterator[Path]:
-    folder = home / SEATS_FOLDER
+    folder = home / CLIENTS_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -178,14 +178,14 @@ def _alone(home: Path) -> Iterator[Path]:
 
 def _path(folder: Path, client: ProcessIdentity, workspace: Path) -> Path:
     whole = f"{client.pid}\n{client.started}\n{workspace}".encode("utf-8", "surrogateescape")
-    return folder / f"{digest_bytes(whole)[:32]}{SEAT_SUFFIX}"
+    return folder / f"{digest_bytes(whole)[:32]}{CLIENT_SUFFIX}"
 
 
-def _seats(home: Path) -> Iterator[ConnectedClient]:
-    for path in (home / SEATS_FOLDER).glob(f"*{SEAT_SUFFIX}"):
-        seat = _read(path)
-        if seat is not None:
-            yield seat
+def _notes(home: Path) -> Iterator[ConnectedClient]:
+    for path in (home / CLIENTS_FOLDER).glob(f"*{CLIENT_SUFFIX}"):
+        note = _read(path)
+        if note is not None:
+            yield note
 
 
 def _read(path: Path) -> ConnectedClient | None:
@@ -198,13 +198,13 @@ def _read(path: Path) -> ConnectedClient | None:
         return None
 
 
-def _write(path: Path, seat: ConnectedClient) -> None:
+def _write(path: Path, note: ConnectedClient) -> None:
     data = {
-        "pid": seat.client.pid,
-        "started": seat.client.started,
-        "workspace": seat.workspace,
-        "base": seat.base,
-        "sessions": list(seat.sessions),
+        "pid": note.client.pid,
+        "started": note.client.started,
+        "workspace": note.workspace,
+        "base": note.base,
+        "sessions": list(note.sessions),
     }
     _replace(path, json.dumps(data))
 
@@ -217,10 +217,10 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _clear_away(folder: Path) -> None:
-    """Seats of clients that are gone, and counts that nobody added to for a while."""
-    for path in folder.glob(f"*{SEAT_SUFFIX}"):
-        seat = _read(path)
-        if seat is None or not is_alive(seat.client):
+    """Remove notes of clients that are gone, and counts that nobody added to for a while."""
+    for path in folder.glob(f"*{CLIENT_SUFFIX}"):
+        note = _read(path)
+        if note is None or not is_alive(note.client):
             path.unlink(missing_ok=True)
     oldest = time.time() - _COUNTS_KEPT_S
     for path in folder.glob(f"*{_COUNT_SUFFIX}"):

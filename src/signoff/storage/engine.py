@@ -1,4 +1,4 @@
-"""What the ledger asks of SQLite and PostgreSQL alike: tables, and why storage failed."""
+"""Tables and error causes that SQLite and PostgreSQL have in common."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from signoff.errors import SchemaTooNew, SignoffError, StorageFailed
 
 
 class StorageCause(StrEnum):
-    """Why storage failed, as the fact `cause` of the error."""
+    """Causes of a storage failure; the fact `cause` of the error."""
 
     ABSENT = "absent"
     LOCKED = "locked"

@@ -200,7 +200,7 @@ def _content_at(folder_fd: int, path: Path) -> bytes | None:
 
 
 def _difference(name: str, there: bytes, refused: bytes) -> str:
-    """From the file as it is to the text that was refused, cut to what people read."""
+    """Difference between the file as it is and the text that was refused, cut for people."""
     # Only a conflict needs it, and those who write plans should not load the parser for it.
     from signoff.planfile.diff import unified  # noqa: PLC0415
 

@@ -40,7 +40,7 @@ _QUESTIONS = (
 
 
 class Bound(namedtuple("Bound", ("name", "plan"))):
-    """What the ledger says about a worktree; `name` None: it was unbound on purpose."""
+    """The ledger's binding of a worktree; `name` None: it was unbound on purpose."""
 
     __slots__ = ()
     name: str | None
@@ -50,7 +50,7 @@ class Bound(namedtuple("Bound", ("name", "plan"))):
 class NotedStanding(
     namedtuple("NotedStanding", ("name", "status", "done", "total", "step", "title", "plan"))
 ):
-    """Where a plan stood when the harness last wrote it down."""
+    """State of a plan when the harness last wrote it down."""
 
     __slots__ = ()
     name: str
@@ -94,7 +94,7 @@ class Glance:
         return Bound(rows[0][1], rows[0][0])
 
     def was_approved(self, plan: str) -> bool:
-        """Whether a text of this plan is pinned, so that it outlives its file."""
+        """True when a text of this plan is pinned, so that it outlives its file."""
         return bool(self._query(_APPROVED, plan))
 
     def worktree_of(self, plan: str) -> Path | None:
@@ -107,7 +107,7 @@ class Glance:
         return {row[0]: NotedStanding(*row) for row in self._in_vault(_STANDINGS, main, vault)}
 
     def questions_of(self, main: str | None, vault: str) -> tuple[Question, ...]:
-        """What waits for a person in the vault, oldest first."""
+        """Open questions for a person in the vault, oldest first."""
         return tuple(Question(*row) for row in self._in_vault(_QUESTIONS, main, vault))
 
     def _in_vault(self, sql: str, main: str | None, vault: str) -> Iterator[tuple[Any, ...]]:

@@ -52,7 +52,7 @@ def shown_size(amount: int) -> str:
 
 
 def size_of(path: Path, most_entries: int = sys.maxsize) -> DiskSize:
-    """What a folder or file takes, as far as so many entries tell; hard links count once."""
+    """Disk use of a folder or file, from at most so many entries; hard links count once."""
     seen: set[tuple[int, int]] = set()
     taken, pending = 0, [str(path)]
     while pending:
@@ -114,7 +114,7 @@ class Home:
         durable_replace(self.path / _INSTALLED, json.dumps(noted).encode())
 
     def installed_in(self, workspace: Path) -> dict[str, str]:
-        """What `install` wrote there, by path within the workspace; no agent's doing."""
+        """Files that `install` wrote there, by path within the workspace; no agent's doing."""
         return {
             os.path.relpath(path, workspace): digest
             for path, digest in self._installed().items()
@@ -150,7 +150,7 @@ class Home:
         return True
 
     def size(self, most_entries: int = QUICK_LOOK) -> DiskSize:
-        """What the whole folder takes on the disk."""
+        """Disk use of the whole folder."""
         return size_of(self.path, most_entries)
 
     def take_out(self, path: Path) -> None:

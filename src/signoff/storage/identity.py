@@ -1,4 +1,4 @@
-"""Which plan a file is, and which worktree works on it.
+"""Tell which plan a file is, and which worktree works on it.
 
 A plan is known by repository and name in a vault, by its real path anywhere else. A binding is
 written to the ledger first, because that counts, then to the worktree's marker file.
@@ -66,7 +66,7 @@ def remember_plan(ledger: Ledger, record: PlanRecord) -> None:
 
 
 def own_vault(place: VaultPlace) -> None:
-    """Before the first write into a shared vault: say whose it is, or VaultClash."""
+    """Claim a shared vault before the first write into it; VaultClash if it is another's."""
     if place.shared:
         Vault(place.folder).create()
         own_shared_vault(place.folder, Path(place.owner))

@@ -43,7 +43,7 @@ _LEAVE = "UPDATE leases SET until_s = 0, token = 0 WHERE token = ?"
 
 
 class LeaseRequest(Struct, frozen=True):
-    """What a driver needs for itself; `workspace_key` is the same for the same folder."""
+    """Needs of a driver; `workspace_key` is the same for the same folder."""
 
     plan: str
     name: str
@@ -115,7 +115,7 @@ class Lease:
         self._busy = threading.Lock()
 
     def lost(self) -> bool:
-        """Whether somebody else has it, or nobody could be asked for longer than it lasts.
+        """True when somebody else has it, or nobody could be asked for longer than it lasts.
 
         Cheap, so that it can be asked all the time; a process that was stopped asks the database.
         """
@@ -124,7 +124,7 @@ class Lease:
         return self._lost
 
     def fenced(self) -> Fenced:
-        """What a driver is told that lost it."""
+        """The error for a driver that lost its lease."""
         name = shown_name(self._request.name)
         return Fenced(
             f"this driver lost its lease on plan `{name}`",
@@ -175,7 +175,7 @@ class Lease:
 
 
 def home_identity(home: Path) -> str:
-    """Which home this is, wherever it is mounted; made once, by whoever asks first."""
+    """Identity of this home, wherever it is mounted; made once, by the first process that asks."""
     path = home / _IDENTITY_FILE
     with suppress(PlanConflict):
         if not path.exists():
@@ -208,7 +208,7 @@ def _take(
 
 
 def _void_fence(database: Database, plan: str, run: str, holder: Holder) -> None:
-    """Whoever drove that run writes nothing more, even if we never touch its plan."""
+    """Fence out the driver of that run: it writes nothing more, even if we never touch its plan."""
     # Same lock as append: nobody is between its fence check and its commit now.
     database.fetch(_LOCK_CHAIN + database.row_lock, plan)
     database.execute(_VOID_FENCE, json.dumps(holder.facts()), run)
@@ -225,7 +225,7 @@ def _held(shown: str, row: claims.Tenancy) -> Held:
 
 
 def is_gone(holder: Holder, ours: Holder) -> bool:
-    """Whether a driver is known to be dead: it shared our locks, and its process is no more."""
+    """True when a driver is known to be dead: it shared our locks, and its process is no more."""
     if not holder.shares_locks_with(ours):
         return False
     try:

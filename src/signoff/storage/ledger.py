@@ -79,11 +79,11 @@ class Ledger:
 
     @property
     def database(self) -> Database:
-        """For what is written in one transaction with entries: bindings, leases, standings."""
+        """The database, for writes in one transaction with entries: bindings, leases, standings."""
         return self._db
 
     def glance(self) -> Glance:
-        """What is on record about bindings, standings and questions."""
+        """Light read access to bindings, standings and questions."""
         return Glance(self._db.fetch)
 
     def append(
@@ -112,7 +112,7 @@ class Ledger:
     def append_within(
         self, plan: str, drafts: Sequence[Draft], *, fence: Fence | None = None
     ) -> tuple[Entry, ...]:
-        """The same inside the caller's transaction."""
+        """Append inside the caller's transaction."""
         for draft in drafts:
             _refuse_incomplete(plan, draft, fence)
         seq, at, prev = self._lock_head(plan)
@@ -244,7 +244,7 @@ class Ledger:
         return Fence(run, token)
 
     def run_record(self, run: str) -> RunRecord | None:
-        """Who drives a run, or None when it was never begun."""
+        """The driver of a run; None when it was never begun."""
         rows = self._db.fetch(_RUN, run)
         if not rows:
             return None
@@ -252,7 +252,7 @@ class Ledger:
         return RunRecord(name, plan, token, Holder(**json.loads(holder)))
 
     def run_is_over(self, plan: str, run: str) -> bool:
-        """Whether the run's end is recorded."""
+        """True when the run's end is recorded."""
         return bool(self._db.fetch(_RUN_OVER, plan, run))
 
     def _rows(self, plan: str, after: int, run: str | None) -> Iterator[Row]:
@@ -367,7 +367,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _refused(draft: Draft) -> SignoffError:
-    """Which rule an entry broke: its place was free (we hold the head), so its kind tells."""
+    """The rule that an entry broke: its place was free (we hold the head), so its kind tells."""
     if draft.kind is Kind.ESCALATION_ANSWERED:
         return NothingToAnswer(f"escalation `{draft.data['id']}` was answered before")
     if draft.kind is Kind.RUN_FINISHED:

@@ -88,7 +88,7 @@ class PostgresDatabase(Database):
         return self.schema_version() if known else 0
 
     def explain(self, error: Exception) -> Exception:
-        """By SQLSTATE."""
+        """Translate an error by its SQLSTATE."""
         if isinstance(error, pg.UniqueViolation):
             return Duplicate(error.diag.constraint_name or str(error))
         text = " ".join(str(error).split())

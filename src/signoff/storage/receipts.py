@@ -45,7 +45,7 @@ class Sealed(Struct, frozen=True, dict=True):
         return digest_bytes(self.data)
 
     def is_signed_by(self, public: PublicKey) -> bool:
-        """Whether this very key signed this very statement."""
+        """True when this very key signed this very statement."""
         key = SSlibKey.from_crypto(public.key, keyid=public.id)
         try:
             _envelope(self.data).verify([key], 1)
@@ -90,7 +90,7 @@ class ReceiptStore:
         self._folder = folder
 
     def path(self, plan: str, run: str) -> Path:
-        """Where the receipt of a run lies, or would."""
+        """Path of a run's receipt, whether it exists or not."""
         for name in (plan, run):
             if not _SAFE_NAME.fullmatch(name):
                 raise ProofInvalid(f"`{name}` cannot name a receipt")

@@ -22,7 +22,7 @@ def utc_now() -> str:
 
 
 class Holder(Struct, frozen=True):
-    """Who drives a run or holds a lock, for the person who has to wait."""
+    """The driver of a run or holder of a lock, for the person who has to wait."""
 
     pid: int
     host: str
@@ -37,11 +37,11 @@ class Holder(Struct, frozen=True):
         return cls(os.getpid(), os.uname().nodename, plan, utc_now(), worker, home)
 
     def shares_locks_with(self, other: Holder) -> bool:
-        """Whether both take the same locks, so that a free one proves the other dead."""
+        """True when both take the same locks, so that a free one proves the other dead."""
         return bool(self.home) and (self.host, self.home) == (other.host, other.home)
 
     def facts(self) -> dict[str, Any]:
-        """As plain data."""
+        """The holder as plain data."""
         data: dict[str, Any] = to_builtins(self)
         return data
 
@@ -75,7 +75,7 @@ class RunRecord(Struct, frozen=True):
 
 
 class ChainReport(Struct, frozen=True):
-    """What walking a plan's chain found; `first_bad` is the first entry not to be trusted."""
+    """Result of walking a plan's chain; `first_bad` is the first entry not to be trusted."""
 
     plan: str
     entries: int
@@ -85,7 +85,7 @@ class ChainReport(Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether every entry is where and what it was when it was written."""
+        """True when every entry is where and what it was when it was written."""
         return self.first_bad is None
 
 
@@ -93,7 +93,7 @@ COLUMNS = "plan, seq, at, kind, run, step, attempt, data, ref, prev, hash"
 
 
 def encode_data(data_json: str) -> bytes:
-    """As stored; `surrogatepass` so that whatever was hashed can be stored and read back."""
+    """Encode data as stored; `surrogatepass`, so that all that was hashed can be read back."""
     return data_json.encode("utf-8", "surrogatepass")
 
 
@@ -106,7 +106,7 @@ def decode_data(stored: bytes) -> dict[str, Any]:
 
 
 def ref_of(kind: Kind, data: dict[str, Any]) -> str | None:
-    """What an entry can be found by: an escalation's id."""
+    """The key by which an entry can be found: an escalation's id."""
     if kind in (Kind.ESCALATION_OPENED, Kind.ESCALATION_ANSWERED):
         return str(data["id"])
     return None
@@ -142,7 +142,7 @@ def to_row(entry: Entry, data: bytes) -> Row:
 
 
 def own_problem(row: Row) -> str:
-    """What is wrong with a row by itself; empty when nothing is."""
+    """The fault of a row by itself; empty when it has none."""
     try:
         entry = to_entry(row)
         data_json = canonical_json(entry.data)

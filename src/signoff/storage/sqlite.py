@@ -137,7 +137,7 @@ class SqliteDatabase(Database):
             return self._version()
 
     def explain(self, error: Exception) -> Exception:
-        """By SQLite's own result code."""
+        """Translate an error by SQLite's own result code."""
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, sqlite3.IntegrityError):
             return Duplicate(str(error))

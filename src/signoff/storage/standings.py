@@ -1,4 +1,4 @@
-"""Where each plan stood when last written down: for those who only glance, never for a rule."""
+"""Notes of each plan's last known state: for a quick look, never for a rule."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_standing(ledger: Ledger, plan: str, note: StandingNote) -> None:
 
 
 def read_standing(ledger: Ledger, plan: str) -> StandingNote | None:
-    """What was written down, if nothing happened to the plan since."""
+    """The note about a plan; None when something happened to the plan since."""
     rows = ledger.database.fetch(_READ, plan)
     if not rows or rows[0][0] != ledger.head(plan)[0]:
         return None
@@ -53,5 +53,5 @@ def read_standing(ledger: Ledger, plan: str) -> StandingNote | None:
 
 
 def _storable(text: str | None) -> str | None:
-    """Neither database takes every Python string."""
+    """The text without what either database refuses."""
     return None if text is None else text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -41,11 +41,11 @@ class Vault:
         self.path = Path(path)
 
     def plan_path(self, name: str) -> Path:
-        """Where the plan lies or would lie."""
+        """Path of the plan file, whether it exists or not."""
         return self.path / plan_file(checked_slug(name) if name else "")
 
     def progress_path(self, name: str) -> Path:
-        """Where the plan's progress lies or would lie."""
+        """Path of the plan's progress file, whether it exists or not."""
         return self.path / progress_file(checked_slug(name) if name else "")
 
     def read_plan(self, name: str) -> PlanText:
@@ -86,7 +86,7 @@ class Vault:
         return tuple(sorted(name for name in alike if copied_from(name) is None))
 
     def topic_exists(self, name: str) -> bool:
-        """Whether the topic can be read."""
+        """True when the topic can be read."""
         return self.read_topic(name) is not None
 
     def read_topic(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a scripted model was sent, in one shape whichever way it was asked."""
+"""Requests to a scripted model, in one shape whichever way it was asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Data = Mapping[str, Any]
 
 
 class Speaker(StrEnum):
-    """Whose words a message carries."""
+    """Speakers of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -38,7 +38,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What the harness says a call gave; `failed` only where the wire format can say it."""
+    """Result of a call, as the harness says; `failed` only where the wire format can say it."""
 
     id: str
     text: str
@@ -82,7 +82,7 @@ class ScriptedRequest:
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
-        """What tools gave since the model last spoke."""
+        """Results of tools since the model last spoke."""
         news: list[ToolResult] = []
         for message in reversed(self.messages):
             if message.speaker is Speaker.MODEL:
@@ -103,12 +103,12 @@ class ScriptedRequest:
 
     @property
     def model_turns(self) -> int:
-        """How often the model has spoken already, by this request's own account."""
+        """Number of times the model has spoken already, by this request's own account."""
         return sum(m.speaker is Speaker.MODEL for m in self.messages)
 
     @property
     def characters(self) -> int:
-        """How long the messages are, for token counts that need not be exact."""
+        """Length of the messages, for token counts that need not be exact."""
         said = sum(len(m.text) + sum(len(r.text) for r in m.results) for m in self.messages)
         return said + sum(len(c.arguments_json) for m in self.messages for c in m.calls)
 

@@ -141,7 +141,7 @@ class _Stream(FunctionStreamedResponse):
 
 
 async def _chunks(turn: Turn, name: str) -> AsyncIterator[str | dict[int, DeltaToolCall]]:
-    """What is said, in pieces; a failure comes after it."""
+    """Stream a turn in pieces; a failure comes after it."""
     pieces: list[str | dict[int, DeltaToolCall]] = list(turn.text)
     for number, call in enumerate(turn.calls):
         written = call.arguments_json

@@ -1,4 +1,4 @@
-"""What a scripted model says, as data: its turns, its failures, and what it was sent."""
+"""Script of a model, as data: its turns, its failures, and what it was sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from signoff.testing.conversation import ScriptedCall, ScriptedRequest, complain
 
 
 class FailureKind(StrEnum):
-    """How an answer fails."""
+    """Ways in which an answer fails."""
 
     STATUS = "status"  # an HTTP error instead of an answer
     DROPPED = "dropped"  # the connection breaks after what was said

@@ -29,7 +29,7 @@ SUMMARIES = frozenset({"index", "readme"})
 
 
 def is_there(artifact: Artifact, root: Path) -> bool:
-    """Whether it exists inside the workspace, and has something in it."""
+    """True when it exists inside the workspace, and has something in it."""
     path = root / artifact.path
     try:
         real = Path(os.path.realpath(path))
@@ -108,12 +108,12 @@ def _files_below(folder: Path) -> Iterator[str]:
 
 
 def is_summary(path: str) -> bool:
-    """Whether a file only tells about others: an index or a readme."""
+    """True when a file only tells about others: an index or a readme."""
     return posixpath.basename(path).lower().partition(".")[0] in SUMMARIES
 
 
 def promised(task: Task, path: str) -> bool:
-    """Whether it is planned, or lies in a planned folder of which no file is planned."""
+    """True when it is planned, or lies in a planned folder of which no file is planned."""
     files = {str(a) for a in task.planned if not a.directory}
     folders = [str(a) for a in task.planned if a.directory]
     open_ones = [f for f in folders if not any(file.startswith(f) for file in files)]

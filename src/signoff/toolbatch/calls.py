@@ -30,7 +30,7 @@ BOOKKEEPING = frozenset({Nature.LIST, Nature.NOTE})  # alone they move nothing
 
 
 class ToolShape(Struct, frozen=True):
-    """How a tool is used: which argument names a path, and which must carry content."""
+    """Usage of a tool: the argument that names a path, and those that must carry content."""
 
     nature: Nature
     path: str = ""
@@ -39,7 +39,7 @@ class ToolShape(Struct, frozen=True):
 
     @property
     def reads_only(self) -> bool:
-        """Whether calls of it may run beside each other."""
+        """True when calls of it may run beside each other."""
         return self.nature is Nature.OBSERVE
 
 
@@ -98,7 +98,7 @@ class ResultKind(StrEnum):
 
 
 class NextAction(Struct, frozen=True):
-    """What the model should do next, for a machine; beside every text that says so."""
+    """The model's next action, for a machine; beside every text that says so."""
 
     tool: str
     target: str = ""
@@ -109,10 +109,10 @@ _NO_CALL = Call("", "", {}, _OTHER)
 
 
 class CallResult(Struct, frozen=True):
-    """What became of a call; `text` is what the transcript gets.
+    """Result of a call; `text` is what the transcript gets.
 
-    Whoever carries a call out fills in what it saw: digests are sha256 of whole files, empty for
-    one that is gone. The runtime fills in the rest.
+    The code that carries a call out fills in what it saw: digests are sha256 of whole files, empty
+    for one that is gone. The runtime fills in the rest.
     """
 
     text: str
@@ -132,13 +132,13 @@ class CallResult(Struct, frozen=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether it counts towards the limit of consecutive errors."""
+        """True when it counts towards the limit of consecutive errors."""
         excused = self.guidance or self.observed or self.kind is ResultKind.DECLINED
         return not self.ok and not excused
 
     @property
     def observed(self) -> bool:
-        """Whether a command ran and said no: what it said is something learned, and no error."""
+        """True when a command ran and said no: that is something learned, and no error."""
         ended = self.exit_code is not None and self.exit_code not in NEVER_BEGAN
         return self.kind is ResultKind.EXECUTED and ended
 

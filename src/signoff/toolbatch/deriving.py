@@ -42,7 +42,7 @@ _WORTHLESS = frozenset(
 
 
 class CheckSource(StrEnum):
-    """Where a check came from, the weightiest first."""
+    """Origin of a check, the weightiest first."""
 
     CONTRACT = "contract"  # declared by whoever opened the task
     PROJECT = "project"  # the project documents it
@@ -57,7 +57,7 @@ class Check(Struct, frozen=True):
 
 
 class CheckSources(Struct, frozen=True):
-    """What checks are derived from beside the project; `checker` is how checkers are run."""
+    """Sources of checks beside the project; `checker` is the command that runs checkers."""
 
     contracts: tuple[str, ...] = ()
     has_checker: HasChecker | None = None
@@ -96,7 +96,7 @@ def derive(
     root: Path,
     sources: CheckSources | None = None,
 ) -> Derived:
-    """What decides about a task beside the files that it plans."""
+    """Derive the checks of a task beside the files that it plans."""
     sources = sources if sources is not None else CheckSources()
     has_checker = sources.has_checker if sources.has_checker is not None else checker_known
     about = dict.fromkeys((*touched, *(a.path for a in planned)))
@@ -130,7 +130,7 @@ def derive(
 def _of_project(
     basis: TaskBasis, root: Path, kinds: Collection[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], list[str]]:
-    """What is due, shaken, additional and refused; `kinds` None: whatever files it is about."""
+    """Checks that are due, shaken, additional and refused; `kinds` None: for all kinds of files."""
     now = offers(root)
     if kinds is None:
         kinds = frozenset({""}).union(*(o.kinds for o in now), *(c.kinds for c in basis.project))
@@ -155,7 +155,7 @@ def _of_project(
 
 
 def checker_known(path: str) -> bool:
-    """Whether a checker that comes with signoff can judge this kind of file here."""
+    """True when a checker that comes with signoff can judge this kind of file here."""
     name = PurePosixPath(path.lower())
     return not {name.name, name.suffix}.isdisjoint(_checked_files())
 
@@ -168,7 +168,7 @@ def _checked_files() -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def worthless(command: str) -> str:
-    """Why a command decides nothing: it cannot fail, cannot hold, or makes what it checks."""
+    """The reason why a command decides nothing: it cannot fail, cannot hold, or makes its proof."""
     if not command.strip() or "\0" in command or escape(command) != command:
         return "it is empty, or has characters that a reader cannot see"
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", command)), default=0))
@@ -182,7 +182,7 @@ def worthless(command: str) -> str:
 
 
 def checker_commands(paths: Iterable[str], checker: str = CHECKER) -> tuple[str, ...]:
-    """As few commands as hold all the paths."""
+    """The fewest commands that hold all the paths."""
     commands: list[str] = []
     for path in map(quoted, paths):
         if commands and len(commands[-1]) + 1 + len(path) <= LONGEST_COMMAND:

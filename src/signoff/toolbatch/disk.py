@@ -20,7 +20,7 @@ _NOT_ENTERED = frozenset(
 
 
 def entries_below(root: Path, most: int) -> Iterator[str]:
-    """What lies in a tree, the nearest first, folders with a trailing `/`; at most so many entries.
+    """Entries of a tree, the nearest first, folders with a trailing `/`; at most so many.
 
     Links are not followed, and hidden folders and those of tools are passed over.
     """
@@ -44,7 +44,7 @@ def entries_below(root: Path, most: int) -> Iterator[str]:
 
 
 class WorkspaceFolder(Struct, frozen=True):
-    """What the runtime may ask about files; paths are relative to the workspace."""
+    """Files as the runtime may see them; paths are relative to the workspace."""
 
     root: Path
 
@@ -55,7 +55,7 @@ class WorkspaceFolder(Struct, frozen=True):
         return tree.read(path) if size is not None and size <= LARGEST_LOOK else None
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder, sorted, and of a crowded one only a part."""
+        """Names in a folder, sorted, and of a crowded one only a part."""
         return FileTree(self.root).list(folder)[:MOST_NAMES]
 
     def exists(self, path: str) -> bool:

@@ -16,7 +16,7 @@ WHOLE, OLD, NEW = "content", "old", "new"  # payloads whose effect on a file is 
 
 
 def key_of(call: Call) -> str:
-    """The same for the same call, whatever its id."""
+    """Key of a call: equal for the same call, whatever its id."""
     try:
         return digest_of([call.tool, call.malformed, dict(call.arguments)])
     except (TypeError, ValueError):
@@ -39,7 +39,7 @@ class Duplicates:
         return len(self._seen)
 
     def repeated(self, call: Call) -> str:
-        """Why nothing can come of the call, in words for the model; empty if something can."""
+        """The reason why nothing can come of the call, for the model; empty if something can."""
         if call.shape.nature is Nature.MUTATE:
             return self._no_op(call) or self._applied(call)
         if call.shape.nature is Nature.OBSERVE and self._stands(call):
@@ -63,7 +63,7 @@ class Duplicates:
         self._seen.clear()
 
     def _stands(self, call: Call) -> bool:
-        """Whether the call was made before, and its files are as it met or left them."""
+        """True when the call was made before, and its files are as it met or left them."""
         files = self._seen.get(key_of(call), {})
         return bool(files) and all(self._disk.digest(p) == now for p, now in files.items())
 
@@ -81,7 +81,7 @@ class Duplicates:
         return f"`{_label(call)}`: the file holds exactly this already"
 
     def _applied(self, call: Call) -> str:
-        """The same change again, on a file that still is as it left it and has no place for it."""
+        """The reason to refuse a change made before, for which the file has no place any more."""
         if WHOLE in call.shape.payload or not self._stands(call):
             return ""
         old, now = call.arguments.get(OLD), self._disk.read(call.target)

@@ -1,4 +1,4 @@
-"""What each call of a session changed, kept so that it can be undone.
+"""Keep what each call of a session changed, so that it can be undone.
 
 Before a call that may change files the workspace is kept as a snapshot; after it, what differs is
 recorded on the session's chain, and what no snapshot holds is recorded as lost, with the reason.
@@ -31,7 +31,7 @@ _CHANGING = (Nature.MUTATE, Nature.SHELL, Nature.OTHER)
 
 
 class ThingKind(StrEnum):
-    """What can lie at a path. Stored words."""
+    """Kinds of things that can lie at a path. Stored words."""
 
     NOTHING = "nothing"
     FILE = "file"
@@ -55,7 +55,7 @@ class Thing(NamedTuple):
     size: int = 0
 
     def same(self, other: Thing) -> bool:
-        """Whether both are surely the same; permissions that are not known are no difference."""
+        """True when both are surely the same; permissions that are not known are no difference."""
         if ThingKind.OTHER in (self.kind, other.kind):
             return False
         modes = None in (self.mode, other.mode) or self.mode == other.mode
@@ -66,7 +66,7 @@ NOTHING, UNKNOWN = Thing(ThingKind.NOTHING), Thing(ThingKind.OTHER)
 
 
 class Unkept(StrEnum):
-    """Why something that changed cannot be had back. Stored words; some only older versions say."""
+    """Reasons why a change cannot be taken back. Stored words; some only older versions say."""
 
     TOO_LARGE = "too_large"
     IGNORED = "ignored"
@@ -147,7 +147,7 @@ class Rollback(Struct, frozen=True):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], *, cut_off: bool = False) -> Rollback:
-        """As it was stored. Older versions kept some contents beside the ledger: they are lost."""
+        """Read the stored form. Contents that older versions kept beside the ledger are lost."""
         number = int(data["number"])
         files = [FileBefore.from_data(file) for file in data["files"]]
         lost = [Lost(number, path, Unkept(why)) for path, why in data["lost"]]
@@ -173,7 +173,7 @@ class Moment(Struct, frozen=True):
 
     @classmethod
     def now(cls, workspace: Workspace, *, keep: bool = False) -> Moment:
-        """As it is now; `keep` stores the content. The agent may be alive."""
+        """The workspace as it is now; `keep` stores the content. The agent may be alive."""
         take = workspace.snapshot if keep else workspace.digest_now
         seen = take(quiet=False)
         files, root = workspace.content(seen.digest), workspace.root
@@ -182,7 +182,7 @@ class Moment(Struct, frozen=True):
 
     @classmethod
     def then(cls, workspace: Workspace, snapshot: str) -> Moment:
-        """As a snapshot holds it; StorageFailed where it is not kept."""
+        """The workspace as a snapshot holds it; StorageFailed where it is not kept."""
         files = workspace.content(snapshot)
         return cls(snapshot, files, dict.fromkeys(_folders(files)))
 
@@ -253,7 +253,7 @@ class Rollbacks:
         self._under_way = begun, before
 
     def end(self) -> Rollback | None:
-        """What the call that began changed, as the disk shows it; None if nothing did."""
+        """The changes of the call that began, as the disk shows them; None if there are none."""
         if self._under_way is None:
             return None
         (begun, before), self._under_way = self._under_way, None
@@ -315,7 +315,7 @@ def _folders(files: FilesByFolder) -> set[str]:
 
 
 def mode_of(folder: Path) -> int | None:
-    """Its permission bits; None where nothing is."""
+    """Permission bits of a path; None where nothing is."""
     with suppress(OSError):
         return stat.S_IMODE(os.lstat(folder).st_mode)
     return None

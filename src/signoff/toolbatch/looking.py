@@ -187,12 +187,12 @@ class BatchState:
         return frozenset(rule for rule, at in self._said.items() if self._turn < at + QUIET)
 
     def missing(self) -> tuple[Artifact, ...]:
-        """What is planned and not there, looked at again."""
+        """Planned artifacts that are not there, looked at again."""
         self._disk_now = None
         return self._look().missing
 
     def forget(self) -> None:
-        """What was shown is not before the model any more: looking again is no repetition."""
+        """Forget what was shown, since the model has it no more: looking again is no repetition."""
         self.duplicates.forget()
 
     def _look(self) -> _OnDisk:
@@ -275,5 +275,5 @@ class BatchState:
 
 
 def _fault_key(call: Call, fault: Fault) -> str:
-    """The same fault of the same file, however the rest of the write differs."""
+    """Key of a fault: equal for the same fault of a file, however the rest of the write differs."""
     return f"{call.target}\n{fault.target or fault.text}"

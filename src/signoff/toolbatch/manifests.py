@@ -50,7 +50,7 @@ Settings = tuple[str, Mapping[str, str]]  # where they stand, and what they say
 
 
 class Offered(Struct, frozen=True):
-    """What a manifest offers to be judged by; or what it pretends to, and why that is nothing.
+    """Checks that a manifest offers; or what it pretends to offer, and why that is nothing.
 
     `additional` are commands of which nobody can tell what they prove: they have to hold, but
     prove nothing by themselves.
@@ -62,18 +62,18 @@ class Offered(Struct, frozen=True):
     kinds: frozenset[str] = frozenset()  # suffixes it is about; none: whatever nobody else is
 
     def is_about(self, kinds: Collection[str]) -> bool:
-        """Whether it speaks about one of these kinds of file."""
+        """True when it speaks about one of these kinds of file."""
         return not self.kinds.isdisjoint(kinds)
 
 
 def offers(root: Path) -> tuple[Offered, ...]:
-    """What every manifest of the project offers, the nearest first, make last."""
+    """Offers of every manifest of the project, the nearest first, make last."""
     found = ((kinds, read(root)) for kinds, read in _MANIFESTS)
     return tuple(replace(offered, kinds=kinds) for kinds, offered in found if offered != Offered())
 
 
 def documented(offered: Collection[Offered], kinds: Collection[str]) -> Offered:
-    """What is offered for one of these suffixes; make only where nothing else is."""
+    """Offers for one of these suffixes; make only where nothing else is."""
     found = [one for one in offered if one.is_about(kinds)]
     if kinds and not any(one.commands for one in found):
         found += [one for one in offered if not one.kinds]
@@ -145,7 +145,7 @@ def _go(root: Path) -> Offered:
 
 
 def _pytest(root: Path) -> Offered:
-    """Where pytest is configured, or tests lie where it looks for them."""
+    """Offer pytest where it is configured, or where tests lie in its places."""
     tests = tuple(files_named(root, _PYTEST_NAME, within=("tests", "test")))
     settings = tuple(_pytest_settings(root))
     if not (settings or tests or (root / "pytest.ini").is_file()):
@@ -181,7 +181,7 @@ def _pytest_is_idle(root: Path, found: Iterable[Settings], tests: Collection[str
 
 
 def _is_collected(test: str, settings: Mapping[str, str]) -> bool:
-    """Whether pytest would look into a file, by its settings."""
+    """True when pytest would look into a file, by its settings."""
     names = settings.get("python_files", "").replace(",", " ").split()
     folders = [folder.strip("./") for folder in settings.get("testpaths", "").split()]
     ignored = re.findall(r"--ignore[=\s]\s*(\S+)", settings.get("addopts", ""))
@@ -254,12 +254,12 @@ def content_of(path: Path) -> bytes | None:
 
 
 def text_of(path: Path) -> str:
-    """The same as text; empty where there is none."""
+    """A manifest as text; empty where there is none."""
     return (content_of(path) or b"").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def toml_of(path: Path) -> dict[str, Any]:
-    """What a file says in TOML; nothing when it is none."""
+    """Content of a TOML file; empty when it is none."""
     try:
         return tomllib.loads(text_of(path))
     except (tomllib.TOMLDecodeError, RecursionError):

@@ -66,7 +66,7 @@ def open_runner(
     plan = TaskPlan(books, root, parts.sources, tuple(parts.planned), parts.derives)
     plan.begin(task)
     names = parts.tools if parts.tools is not None else parts.shapes
-    looker = BatchState(
+    state = BatchState(
         plan,
         disk,
         frozenset(names),
@@ -75,7 +75,7 @@ def open_runner(
         check_write=parts.check_write or LinkCheck(disk, plan, parts.thresholds),
     )
     return BatchRunner(
-        execute, looker, plan, heard, parts.keep, parts.confidence, parts.record, parts.steering
+        execute, state, plan, heard, parts.keep, parts.confidence, parts.record, parts.steering
     )
 
 
@@ -90,7 +90,7 @@ class LinkCheck:
         self._disk, self._plan, self._thresholds = disk, plan, thresholds
 
     def __call__(self, call: Call) -> tuple[Fault, ...]:
-        """What the call would bring in; nothing for what is no page."""
+        """Faults that the call would bring in; none for a file that is no page."""
         task = self._plan.task()
         suffix = posixpath.splitext(call.target)[1].lower()
         if suffix not in _PAGES or not task.planned:

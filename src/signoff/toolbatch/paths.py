@@ -81,14 +81,14 @@ def paths_in(text: str) -> Iterator[str]:
 def planned_in(
     text: str, root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
 ) -> tuple[Artifact, ...]:
-    """What one text plans, as `planned_by` says."""
+    """Artifacts that one text plans, as `planned_by` says."""
     return planned_by((text,), root, planned, touched)[0]
 
 
 def planned_by(
     texts: Sequence[str], root: Path, planned: Sequence[Artifact] = (), touched: Sequence[str] = ()
 ) -> list[tuple[Artifact, ...]]:
-    """For each text the artifacts that it is about: of those planned already, and new ones.
+    """Artifacts that each text is about: of those planned already, and new ones.
 
     `touched` are files that this task changed: one that is not there any more was removed.
     """
@@ -130,13 +130,13 @@ def _is_path(word: str) -> bool:
 
 
 def _ends_of(paths: Sequence[str], longer: Sequence[str]) -> frozenset[str]:
-    """Those that are one of the longer ones, or the end of one."""
+    """Paths that are one of the longer ones, or the end of one."""
     whole = tuple(f"/{path}" for path in longer)
     return frozenset(p for p in paths if any(one.endswith(f"/{p}") for one in whole))
 
 
 def _ends_there(root: Path, paths: Sequence[str]) -> frozenset[str]:
-    """Those at which something is, or that something in the workspace ends in.
+    """Paths at which something is, or that something in the workspace ends in.
 
     In a workspace with too much in it nobody can tell, and a bare name counts as found.
     """

@@ -1,4 +1,4 @@
-"""What happens to a batch of calls that a model proposes.
+"""Carry out a batch of calls that a model proposes.
 
 BatchRunner.run
   each group             neighbouring looks beside each other, everything else by itself
@@ -65,7 +65,7 @@ class BatchEnding(StrEnum):
 
 
 class BatchResult(Struct, frozen=True):
-    """What became of a batch; `response` says why it was halted."""
+    """Result of a batch; `response` says why it was halted."""
 
     results: tuple[CallResult, ...]
     ending: BatchEnding
@@ -78,7 +78,7 @@ class BatchRunner:
     """Runs batches; what is counted is counted across them."""
 
     execute: Execute
-    looker: BatchState
+    state: BatchState
     plan: TaskPlan
     stream: Stream = field(default_factory=Stream)
     keep: Rollbacks | None = None
@@ -91,7 +91,7 @@ class BatchRunner:
         """Make every call that may be made; `results` is right even when this is interrupted."""
         results = [] if results is None else results
         self._stopped, views = "", list[CallView]()
-        self.looker.begin(calls)
+        self.state.begin(calls)
         try:
             for group in groups_of(calls):
                 settled = self._through(group)
@@ -110,7 +110,7 @@ class BatchRunner:
         """The model made no call: an empty answer is a failure, any other is to be judged."""
         call = Call(ANSWER, ANSWER, {"text": text}, ToolShape(Nature.OTHER))
         self._stopped = ""
-        self.looker.begin(())
+        self.state.begin(())
         result = CallResult(text.strip() and text, ok=bool(text.strip()), call=call)
         if result.ok:
             views = self._around([result])
@@ -120,17 +120,17 @@ class BatchRunner:
                 if not view.settled and not view.missing and worked_on:
                     return BatchResult((result,), BatchEnding.VERIFY)
             return self._end([result], views)
-        view = self.looker.around(call)
+        view = self.state.around(call)
         result = self._recovered(view, result, ToolFailure(Category.EMPTY))
-        self.looker.after(view, result)
+        self.state.after(view, result)
         views = self._around([result])
         self._stopped = self._stopped or _first(map(self._stop, views))
         return self._end([result], views)
 
     def judge(self) -> Round | None:
-        """Have everything judged that is due now; None where nothing can be."""
+        """Judge everything that is due now; None where nothing can be."""
         known, held = self.plan.refused, self.plan.judge().round
-        self.looker.begin(())
+        self.state.begin(())
         for why in (said for said in self.plan.refused if said not in known):
             self.stream.emit(TimelineNoted("no_check", why))
         return held
@@ -139,8 +139,8 @@ class BatchRunner:
         """One group: refused or executed, and the results in the order of the calls."""
         for call in group:
             self.stream.emit(ToolCalled(call))
-        look = self.looker.before if self.steering else self.looker.around
-        views, errors = [look(call) for call in group], self.looker.counts.errors
+        look = self.state.before if self.steering else self.state.around
+        views, errors = [look(call) for call in group], self.state.counts.errors
         refused = [self._refused(view) for view in views]
         made = [view.call for view, result in zip(views, refused, strict=True) if result is None]
         executed = self._executed(made)
@@ -148,18 +148,18 @@ class BatchRunner:
         for view, blocked in zip(views, refused, strict=True):
             result = self._booked(blocked if blocked is not None else next(executed))
             result = self._recovered(view, result, failure_in(result))
-            self.looker.after(view, result)
+            self.state.after(view, result)
             self.stream.emit(ToolResulted(result))
             results.append(result)
-        self.looker.count_together(errors, results)
+        self.state.count_together(errors, results)
         return results
 
     def _around(self, results: Sequence[CallResult]) -> list[CallView]:
-        """How it stands after these calls; nobody asks where nothing is said or stopped."""
-        return [self.looker.around(r.call, r) for r in results] if self.steering else []
+        """Views of the state after these calls; none where nothing is said or stopped."""
+        return [self.state.around(r.call, r) for r in results] if self.steering else []
 
     def _refused(self, view: CallView) -> CallResult | None:
-        """What speaks against a call before it is made; None: it is made."""
+        """Refuse a call before it is made; None: it is made."""
         call = view.call
         blocked = CallResult("", ok=False, kind=ResultKind.BLOCKED, call=call)
         if call.malformed:
@@ -231,19 +231,19 @@ class BatchRunner:
         if result.writes or result.touched:
             self.plan.work_began()
             done = todo.complete(self.plan, result)
-            self.looker.completed |= {} if done is None else {call.id: done}
+            self.state.completed |= {} if done is None else {call.id: done}
         if call.shape.nature is not Nature.LIST or not result.ok:
             return result
         open_before = {item.id for item in self.plan.task().pending}
         sent = next((call.arguments.get(name) for name in call.shape.payload), None)
-        taken = todo.take_list(self.plan, sent, repairing=self.looker.repair is not None)
+        taken = todo.take_list(self.plan, sent, repairing=self.state.repair is not None)
         task = self.plan.task()
         ticked = [item for item in task.items if item.done and item.id in open_before]
-        self.looker.completed |= {call.id: ticked[0]} if ticked else {}
+        self.state.completed |= {call.id: ticked[0]} if ticked else {}
         # Where the model has a plan of its own, the list is a note.
         if not self.steering or self.plan.is_own or not self.plan.derives:
             return result
-        return replace(result, text=todo.show(task, self.looker.missing(), taken))
+        return replace(result, text=todo.show(task, self.state.missing(), taken))
 
     def _recovered(
         self, view: CallView, result: CallResult, failure: ToolFailure | None
@@ -256,12 +256,12 @@ class BatchRunner:
             return result
         if result.kind is ResultKind.BLOCKED and result.next_action:
             return result
-        text, action = advise(Failed(view, result, failure, self.looker.disk))
+        text, action = advise(Failed(view, result, failure, self.state.disk))
         return replace(result, text=f"{result.text}\n{text}".strip(), next_action=action)
 
     def _stop(self, view: CallView) -> str:
-        limits = self.looker.limits
-        if self.looker.counts.errors >= limits.errors:
+        limits = self.state.limits
+        if self.state.counts.errors >= limits.errors:
             return f"{limits.errors} calls in a row failed; the last was `{view.call.label}`"
         return f"`{view.call.label}` was blocked again and again" if must_stop(view) else ""
 
@@ -275,14 +275,14 @@ class BatchRunner:
         if not self.steering:
             return BatchResult(made, BatchEnding.CONTINUE)
         said = most_specific(views)
-        self.looker.said(said)
+        self.state.said(said)
         if said is not None:
             self.stream.emit(said)
         return BatchResult(made, BatchEnding.CONTINUE, said)
 
     def _honest(self, why: str) -> str:
-        """What a person is told: why it ended, and that it is not done."""
-        task, missing = self.plan.task(), self.looker.missing()
+        """The text for a person: why it ended, and that it is not done."""
+        task, missing = self.plan.task(), self.state.missing()
         parts = [f"missing: {shown_list(map(str, missing), 5)}"] if missing else []
         parts += [f"open: {shown_list((i.text for i in task.pending), 5)}"] if task.pending else []
         parts += [] if task.round is None else [f"{task.round} is {task.round.status}"]
@@ -331,7 +331,7 @@ def execute_beside(execute: Execute, calls: Sequence[Call], results: dict[int, C
 
 
 def _not_made(call: Call, why: str) -> CallResult:
-    """Of a call that the batch did not get to; without a reason, it was interrupted."""
+    """Result of a call that the batch did not get to; without a reason, it was interrupted."""
     if not why:
         return CallResult(NOT_FINISHED, ok=False, call=call)
     blocked = ResultKind.BLOCKED

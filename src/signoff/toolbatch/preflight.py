@@ -62,7 +62,7 @@ def _emptied(view: CallView) -> CallDecision | None:
 
 
 def _misnamed(call: Call, without: list[str]) -> str:
-    """Which argument came under another name."""
+    """Name the argument that came under another name."""
     known = {call.shape.path, *call.shape.payload}
     for name in (name for name in call.arguments if name not in known):
         close = difflib.get_close_matches(name, without, n=1, cutoff=_LIKENESS)
@@ -178,7 +178,7 @@ def decide(view: CallView) -> tuple[str, CallDecision] | None:
 
 
 def worded(view: CallView, decision: CallDecision) -> str:
-    """What the model reads: why it was not made, and the one thing to do now."""
+    """The text for the model: why the call was not made, and the one thing to do now."""
     action = decision.next_action
     if action is None:
         return decision.text
@@ -189,7 +189,7 @@ def worded(view: CallView, decision: CallDecision) -> str:
 
 
 def must_stop(view: CallView) -> bool:
-    """Whether the same was blocked so often that no further advice will help."""
+    """True when the same was blocked so often that no further advice will help."""
     if view.result is None or view.result.kind is not ResultKind.BLOCKED:
         return False
     repeats = view.limits.repeats

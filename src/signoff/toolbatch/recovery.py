@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from signoff.toolbatch.calls import Call, CallResult, Nature, NextAction, ResultKind
 from signoff.toolbatch.disk import WorkspaceFolder, entries_below
-from signoff.toolbatch.steps import FAILED_EDITS, looker, next_step, quoted, step_text, writer
+from signoff.toolbatch.steps import FAILED_EDITS, looking_tool, next_step, quoted, step_text, writer
 from signoff.toolbatch.view import CallView
 
 LONGEST_READ = 20_000  # of a result's text: what failed is said at its beginning or its end
@@ -46,7 +46,7 @@ class ToolFailure(Struct, frozen=True):
 
 
 def failure_in(result: CallResult) -> ToolFailure | None:
-    """What went wrong, where it has a name."""
+    """The failure, where it has a name."""
     call = result.call
     if result.ok or result.guidance or result.kind is ResultKind.DECLINED:
         return None
@@ -147,7 +147,7 @@ def _not_found(failed: Failed) -> Advice:
         text = f"{quoted(wanted)} is not there; near it: {', '.join(map(quoted, near))}."
         return text, NextAction(failed.call.tool, near[0])
     text = f"{quoted(wanted)} is not there, nor anything with a similar name: list the folder."
-    return text, NextAction(looker(failed.view), str(PurePosixPath(wanted).parent))
+    return text, NextAction(looking_tool(failed.view), str(PurePosixPath(wanted).parent))
 
 
 def _empty(failed: Failed) -> Advice:
@@ -158,7 +158,7 @@ def _empty(failed: Failed) -> Advice:
 
 
 class _Kind(Struct, frozen=True):
-    """How a kind of failure is told by a tool's own words; and then?
+    """A kind of failure, recognised by a tool's own words, with its advice.
 
     A text alone advises to send the call again, mended.
     """

@@ -36,7 +36,7 @@ _TEST_NAME = re.compile(r"(?:test_.*|.*_test\.\w+|.*\.(?:test|spec)\.\w+|conftes
 
 
 def focus_of(round: Round, task: Task) -> RepairFocus | None:
-    """What a broken round asks for; None for any other round."""
+    """Files and findings of a broken round; None for any other round."""
     if round.status is not RoundStatus.BROKEN:
         return None
     # Planned files first, then touched ones: output of commands adds no target.
@@ -74,7 +74,7 @@ def focus_of(round: Round, task: Task) -> RepairFocus | None:
 
 
 def _faults(found: Against) -> str:
-    """What a check said, without its warnings; all of it where that is all there is."""
+    """A check's findings without its warnings; all of it where there is nothing else."""
     said = _WARNING.sub("", found.detail)
     return said if _PATH.search(said) else found.detail
 
@@ -109,7 +109,7 @@ def _mentions(text: str, path: str) -> bool:
 
 
 def _about(found: Against, path: str) -> list[str]:
-    """What a check says about one file."""
+    """Lines of a check about one file."""
     lines = [line.strip() for line in _faults(found).split("\n")]
     said = [line[:_FINDING_CHARACTERS] for line in lines if _mentions(line, path)]
     return said[:_MOST_LINES] or [_finding(found)]

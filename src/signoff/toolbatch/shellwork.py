@@ -1,4 +1,4 @@
-"""What a shell command is about, as far as its text says: whether it only looks, what it rewrites.
+"""Tell from a shell command's text if it only looks, and which files it rewrites.
 
 `None` and empty answers mean "cannot tell", and nothing is concluded from them.
 """
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from signoff.commands.analysis import analyse
 from signoff.toolbatch.calls import Call, Nature
 
-_LOOKERS = frozenset(
+_LOOKING = frozenset(
     (
         *("ls", "cat", "head", "tail", "wc", "pwd", "stat", "file", "tree", "diff", "cmp", "grep"),
         *("egrep", "fgrep", "rg", "find", "sort", "uniq", "cut", "nl", "tac", "echo", "printf"),
@@ -19,7 +19,7 @@ _LOOKERS = frozenset(
     )
 )
 _GIT_LOOKS = frozenset(["status", "log", "diff", "show", "ls-files", "blame"])
-# What makes a looker do something.
+# What makes a looking command do something.
 _ACTING = frozenset(
     (
         *("-o", "--output", "-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0"),
@@ -37,20 +37,20 @@ TEXT_SUFFIXES = frozenset(
 
 
 def looks(call: Call) -> bool:
-    """Whether a call only looks, for sure."""
+    """True when a call only looks, for sure."""
     return call.shape.nature is Nature.OBSERVE or only_looks(call.command)
 
 
 @lru_cache(maxsize=1024)
 def only_looks(command: str) -> bool:
-    """Whether it changes nothing, for sure."""
+    """True when it changes nothing, for sure."""
     facts = analyse(command)
     if not facts.certain or facts.writes or facts.scripts:
         return False
     for name, args in ((call.name, call.args) for call in facts.calls):
         acts = any(a.split("=", 1)[0] in _ACTING or a.startswith("-o") or "$" in a for a in args)
-        looker = args[:1] and args[0] in _GIT_LOOKS if name == "git" else name in _LOOKERS
-        if acts or not looker:
+        is_look = args[:1] and args[0] in _GIT_LOOKS if name == "git" else name in _LOOKING
+        if acts or not is_look:
             return False
     return bool(facts.calls)
 
@@ -68,5 +68,5 @@ def rewritten(command: str) -> tuple[str, ...]:
 
 
 def is_text(path: str) -> bool:
-    """Whether a file is text that people write, by its name."""
+    """True when a file is text that people write, by its name."""
     return PurePosixPath(path).suffix.lower() in TEXT_SUFFIXES

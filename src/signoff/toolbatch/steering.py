@@ -97,7 +97,7 @@ def missing_artifact(view: CallView) -> str:
 
 
 def everything_built(view: CallView) -> str:
-    """Nothing planned is missing any more after a change: hand over to judging."""
+    """Everything planned is there after a change: hand over to judging."""
     if not _changed(view) or not _went_well(view) or view.open_work:
         return ""
     if not view.built or view.repair is not None or not view.task.touched:
@@ -136,7 +136,7 @@ def speak(rule: SteeringRule, view: CallView) -> Steered | None:
 
 
 def choose(view: CallView) -> Steered | None:
-    """What the first rule that speaks has to say about one call."""
+    """The message of the first rule that has something to say about one call."""
     result = view.result
     if result is None or (result.next_action is not None and not result.changed):
         return None  # its result said what comes next, and nothing is said twice
@@ -178,7 +178,7 @@ def _changed(view: CallView) -> tuple[str, ...]:
 
 
 def _ended(view: CallView) -> bool:
-    """Whether the model meant to be finished."""
+    """True when the model meant to be finished."""
     return view.call.tool == ANSWER
 
 

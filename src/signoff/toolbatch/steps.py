@@ -1,4 +1,4 @@
-"""Which step comes next, from the state alone, and how every message words it.
+"""Choose the next step from the state alone, and word it for every message.
 
 an edit did not fit, and the   that file: the same edit, copied exactly, or the whole file
   call is about that file
@@ -44,12 +44,12 @@ class NextStep(Struct, frozen=True):
 
     @property
     def answers(self) -> bool:
-        """Whether it hands over to judging."""
+        """True when it hands over to judging."""
         return self.action.tool == ANSWER
 
     @property
     def possible(self) -> bool:
-        """Whether there is a tool for it: an answer changes no file."""
+        """True when there is a tool for it: an answer changes no file."""
         return not (self.answers and self.action.target)
 
 
@@ -75,7 +75,7 @@ def next_action(view: CallView) -> NextAction | None:
 
 
 def action_of(step: NextStep | None) -> NextAction | None:
-    """What it does; None where there is no tool for it."""
+    """The step's action; None where there is no tool for it."""
     return step.action if step is not None and step.possible else None
 
 
@@ -95,7 +95,7 @@ def editor(view: CallView) -> str:
     return _mutating(view, lambda shape: len(shape.payload) == _TO_EDIT)
 
 
-def looker(view: CallView) -> str:
+def looking_tool(view: CallView) -> str:
     """The first tool that only looks; the answer where there is none."""
     return _first(view, Nature.OBSERVE) or ANSWER
 
@@ -134,7 +134,7 @@ def _target_step(view: CallView, target: RepairTarget) -> NextStep:
 
 
 def _edit_again(view: CallView) -> NextStep | None:
-    """It was looked at because an edit of it did not fit: that edit comes next."""
+    """Repeat the edit that did not fit, after its file was looked at."""
     path = view.failed_edit
     if view.repair is not None and not view.repair.allows(path):
         return _repair_step(view)
@@ -179,13 +179,13 @@ def step_text(view: CallView, step: NextStep) -> str:
 
 
 def quoted(text: str, most: int = _LONGEST_NAME) -> str:
-    """In backticks, on one line and not endless; nothing stays nothing."""
+    """The text in backticks, on one line and cut; empty text stays empty."""
     shown = escape_line(text).replace("`", "'")
     return f"`{clipped(shown, most)}`" if shown else ""
 
 
 def brief(text: str) -> str:
-    """The same for a message that has to stay short."""
+    """The text like `quoted`, for a message that has to stay short."""
     return quoted(text, _BRIEF)
 
 
@@ -196,7 +196,7 @@ def listed(names: tuple[str, ...], most: int = 3, each: int = _LONGEST_NAME) -> 
 
 
 def clipped(text: str, most: int) -> str:
-    """At most so many characters; the middle goes, because names differ at their ends."""
+    """Cut the text to so many characters, in the middle, because names differ at their ends."""
     if len(text) <= most:
         return text
     head = (most - 1) // 2

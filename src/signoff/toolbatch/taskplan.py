@@ -114,7 +114,7 @@ class TaskPlan(Struct):
     _seen: tuple[int, Task] | None = None
 
     def task(self) -> Task:
-        """Where the task stands; worked out once for each state."""
+        """State of the task; computed once for each state of the chain."""
         state = self.books.look()
         if self._seen is None or self._seen[0] != state.seq:
             self._seen = state.seq, task_of(state, self.declared)
@@ -122,7 +122,7 @@ class TaskPlan(Struct):
 
     @property
     def is_own(self) -> bool:
-        """Whether the agent or a person wrote the plan in force: lists are notes then."""
+        """True when the agent or a person wrote the plan in force: lists are notes then."""
         state = self.books.look()
         return state.plan is not None and state.author is not Author.DERIVED
 
@@ -271,7 +271,7 @@ class TaskPlan(Struct):
 
 
 def _says(plan: Plan, steps: Sequence[Part], posts: Sequence[Part]) -> bool:
-    """Whether the parser reads what was written."""
+    """True when the parser reads exactly what was written."""
     read = [(s.task, s.contract and s.contract.command) for s in plan.steps]
     read += [(p.text, p.contract and p.contract.command) for p in plan.postconditions]
     meant = [(p.description, p.contract and p.contract.command) for p in (*steps, *posts)]
@@ -279,7 +279,7 @@ def _says(plan: Plan, steps: Sequence[Part], posts: Sequence[Part]) -> bool:
 
 
 def plain(text: str) -> str:
-    """On one line, with nothing that a plan's parser would take for structure."""
+    """The text on one line, with nothing that a plan's parser would take for structure."""
     line = escape_line(" ".join(text.split()))
     for mark in ("**", "__", "`", "#", "<", "|"):
         line = line.replace(mark, " ")

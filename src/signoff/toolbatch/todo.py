@@ -39,7 +39,7 @@ class Listed(Struct, frozen=True):
 
 
 class Taken(Struct, frozen=True):
-    """What became of a list: what it left out, gave up in vain, or was too long for."""
+    """Effect of a list: what it left out, gave up in vain, or was too long for."""
 
     omitted: tuple[str, ...] = ()
     undropped: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Taken(Struct, frozen=True):
 
 
 def item_key(text: str) -> str:
-    """By which two wordings are the same item: not by case, spacing, list marks or a full stop."""
+    """Key of an item: equal whatever its case, spacing, list marks or full stop."""
     words = normal(_MARKER.sub("", plain(text), count=1)).rstrip(".!;: ")
     return " ".join(word for word in words.split() if word != "the")
 

@@ -53,7 +53,7 @@ class UndoStep(Struct, frozen=True):
 
 
 class Undone(Struct, frozen=True):
-    """What undoing did, or would do; newest change first."""
+    """Steps that undoing did, or would do; newest change first."""
 
     steps: tuple[UndoStep, ...] = ()
     lost: tuple[Lost, ...] = ()  # what changed and stays as it is
@@ -80,7 +80,7 @@ def since(rollbacks: Rollbacks, number: int) -> list[Rollback]:
 
 
 def plan_undo(workspace: Workspace, chosen: Sequence[Rollback]) -> Undone:
-    """What undoing these changes, newest first, would do."""
+    """Plan the undoing of these changes, newest first."""
     now, steps = Moment.now(workspace), list[UndoStep]()
     found: dict[str, Thing] = {}  # what is there now
     left: dict[str, Thing] = {}  # what is there once the changes so far are undone
@@ -122,7 +122,7 @@ def undo(rollbacks: Rollbacks, undone: Undone, *, force: bool = False) -> None:
 def _files(
     workspace: Workspace, rollback: Rollback, now: Moment, left: Mapping[str, Thing]
 ) -> Iterator[FileBefore]:
-    """What a change was about; of a command that was cut off, whatever differs since then."""
+    """Files of a change; of a command that was cut off, all that differs since then."""
     if not rollback.snapshot:
         yield from rollback.files
         return
@@ -133,7 +133,7 @@ def _files(
 
 
 def _on_disk(root: Path, now: Moment, path: str) -> Thing:
-    """What is there now; nobody can keep what is ignored or lies outside of the workspace."""
+    """State of a path now; nobody can keep what is ignored or lies outside of the workspace."""
     seen, place = now.at(path), root / path
     if path.startswith("/") or ".." in path.split("/"):
         return UNKNOWN
@@ -145,7 +145,7 @@ def _on_disk(root: Path, now: Moment, path: str) -> Thing:
 def _with_obstacles(
     steps: Sequence[UndoStep], found: Mapping[str, Thing], root: Path
 ) -> tuple[UndoStep, ...]:
-    """The same steps; those that cannot be done, whoever wants it, say why."""
+    """The steps, with a reason at each that cannot be done."""
     last = {step.path: step for step in steps}
     newest = {step.path: step for step in reversed(steps)}
     leaving = frozenset(path for path, step in last.items() if step.to == NOTHING)
@@ -174,7 +174,7 @@ def _obstacle(
     leaving: frozenset[str],
     root: Path,
 ) -> str:
-    """Why a path cannot become what it was, in words; empty: it can."""
+    """The reason why a path cannot become what it was; empty when it can."""
     if current == UNKNOWN:
         return "what is there now cannot be kept"
     turned = current.kind is ThingKind.FOLDER is not step.to.kind
@@ -189,7 +189,7 @@ def _obstacle(
 
 
 def _holds_only(root: Path, folder: str, leaving: frozenset[str]) -> bool:
-    """Whether everything in a folder is about to leave; true of an empty one."""
+    """True when everything in a folder is about to leave; also for an empty one."""
     with os.scandir(root / folder) as entries:
         inside = [(f"{folder}/{e.name}", e.is_dir(follow_symlinks=False)) for e in entries]
     return all(

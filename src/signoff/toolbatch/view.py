@@ -1,4 +1,4 @@
-"""What rules look at: the state of a task around one call; and what they may answer."""
+"""Input and answers of rules: the state of a task around one call, and their decisions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RepairTarget(Struct, frozen=True):
 
 
 class RepairFocus(Struct, frozen=True):
-    """What a broken round asks for, and the files that it is about."""
+    """Demands of a broken round, and the files that it is about."""
 
     round: int
     targets: tuple[RepairTarget, ...]
@@ -115,7 +115,7 @@ class CallView(Struct, frozen=True):
 
     @property
     def open_work(self) -> bool:
-        """Whether something is left to build, judging apart."""
+        """True when something is left to build, judging apart."""
         return bool(self.missing) or self.next_item is not None or self.open_steps > 0
 
     @property
@@ -124,14 +124,14 @@ class CallView(Struct, frozen=True):
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is to be judged: it holds as it is, or only a person can go on."""
+        """True when nothing is to be judged: it holds as it is, or only a person can go on."""
         last = self.task.round
         kept = last is not None and last.status is RoundStatus.KEPT
         return self.task.is_over or (kept and not self.missing and not self.task.pending)
 
     @property
     def only_judging_left(self) -> bool:
-        """Whether everything planned was built in this task, and no finding is open."""
+        """True when everything planned was built in this task, and no finding is open."""
         if not self.built or self.open_work or self.repair is not None or self.task.is_over:
             return False
         last = self.task.round
@@ -141,7 +141,7 @@ class CallView(Struct, frozen=True):
 
 
 class CallDecision(Struct, frozen=True):
-    """Why a call is not made: blocked, or skipped as a duplicate. Guidance counts as no error."""
+    """Decision not to make a call: blocked, or skipped as a duplicate. Guidance is no error."""
 
     text: str
     next_action: NextAction | None = None

@@ -43,7 +43,7 @@ __all__ = ["AgentReport", "AgentRequest", "work"]
 
 
 class AgentReport(Struct, frozen=True):
-    """What the loop did, and what the gate said when the agent was gone.
+    """Acts of the loop, and the gate's answer when the agent was gone.
 
     `run` is the run that signed a person's plan: then it says how that plan stands.
     """
@@ -55,7 +55,7 @@ class AgentReport(Struct, frozen=True):
 
     @property
     def standing(self) -> SessionStanding:
-        """Where the session stands; without a plan nothing was proved."""
+        """State of the session; without a plan nothing was proved."""
         if self.run is not None:
             return _RUN_STANDINGS.get(self.run.outcome, SessionStanding.WORKING)
         if self.plan is not None:
@@ -65,12 +65,12 @@ class AgentReport(Struct, frozen=True):
 
     @property
     def done(self) -> bool:
-        """Signed off, by checks that count."""
+        """True when it was signed off, by checks that count."""
         return self.standing is SessionStanding.DONE
 
     @property
     def exit_code(self) -> Exit:
-        """As every command's: 0 is signed off, and nothing else is."""
+        """Exit code: 0 is signed off, and nothing else is."""
         if self.done:
             return Exit.YES
         if self.loop.ended is Ended.INTERRUPTED:
@@ -152,7 +152,7 @@ def _signed(
 
 
 def _require_workable(harness: Harness, place: PlanLocation) -> None:
-    """Only a plan that a person approved as it is now, and that is neither running nor done."""
+    """Refuse a plan that nobody approved as it is now, or that is running or done."""
     history = read_history(harness.ledger, place.id)
     status = history.status(place.parse().plan.plan_digest)
     named = shlex.quote(place.record.name or str(place.path))

@@ -40,7 +40,7 @@ _ASKED = frozenset({"propose-may-change"})
 
 
 class Proposal(Struct, frozen=True):
-    """What approval would pin; shown to the person before they decide."""
+    """Pins that approval would set; shown to the person before they decide."""
 
     place: PlanLocation
     plan: Plan
@@ -140,7 +140,7 @@ def approve_unasked(
     tell: Callable[[str], None],
     warn: Callable[[tuple[Finding, ...]], None],
 ) -> Entry:
-    """By `--yes`, else by the user's policy; what nobody was shown is told."""
+    """Approve by `--yes`, else by the user's policy; tell what nobody was shown."""
     if proposal.upgrade is not None:
         tell(f"plan `{proposal.place.name}` {OLDER}, and is approved again; {proposal.upgrade}")
     policy = None if yes else "auto_approve"

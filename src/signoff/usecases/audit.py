@@ -89,7 +89,7 @@ class AuditReport(Struct, frozen=True):
 
     @property
     def contracts(self) -> Result:
-        """The same without asking whether plan file and configuration are as approved."""
+        """Result of the contracts alone, without asking if plan file and configuration changed."""
         findings = {line.finding for line in self.lines}
         if AuditResult.UNKNOWN in findings:
             return Result.UNKNOWN
@@ -102,7 +102,7 @@ class AuditReport(Struct, frozen=True):
 
     @property
     def only_unsigned(self) -> bool:
-        """Whether nothing is broken, and the answer is no because nothing was signed off."""
+        """True when nothing is broken, and the answer is no because nothing was signed off."""
         found = {line.finding for line in self.lines}
         sound = not self.edited and not found & {AuditResult.BROKEN, AuditResult.UNKNOWN}
         return self.signed_off_at is None and not self.says_done and sound
@@ -130,7 +130,7 @@ def audit_plan(
 def outside_proofs(
     harness: Harness, place: PlanLocation, entries: Sequence[Entry], anchor: Path | None
 ) -> tuple[int, int | None]:
-    """What was signed or said elsewhere must still be true of a chain that agrees with itself."""
+    """Check that receipts and anchors made elsewhere still agree with a sound chain."""
     if anchor is None and not harness.home.receipt_runs(place.id):
         return 0, None
     # What checks signatures takes longer to load than a short audit.
@@ -183,7 +183,7 @@ def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> 
 
 
 def _byproduct_notes(work: OpenWork, now: Snapshot) -> tuple[str, ...]:
-    """What is to be known of by-products that no set-up command made for this audit."""
+    """Notes about by-products that no set-up command made for this audit."""
     judge = work.judge
     if judge.rooms.setups is not None and judge.rooms.by_default:
         return ()
@@ -194,7 +194,7 @@ def _byproduct_notes(work: OpenWork, now: Snapshot) -> tuple[str, ...]:
 
 
 def record_audit(harness: Harness, report: AuditReport) -> None:
-    """An audit that cannot be written down is still an audit."""
+    """Record the audit; one that cannot be written down is still an audit."""
     data = {
         "result": report.result,
         "snapshot": report.content,
@@ -210,7 +210,7 @@ def record_audit(harness: Harness, report: AuditReport) -> None:
 def judge_again(
     state: State, judge: Judge, guards: Guards, produced: Produced, tell: Tell = lambda _: None
 ) -> tuple[Line, ...]:
-    """Every step and postcondition once more, on whatever content lies there now."""
+    """Judge every step and postcondition once more, on the content that lies there now."""
     gate = evaluate(state, state.snapshot)
     steps, posts = state.schedule.steps, state.schedule.plan.postconditions
     subjects: tuple[Step | Postcondition, ...] = (*steps, *posts)
@@ -258,12 +258,12 @@ def _not_judged(
 
 
 def why_not_rerun(contract: Contract) -> str:
-    """What may happen only once is not done again for an audit."""
+    """The reason why a contract that may run only once is not run again for an audit."""
     return f"judged once (effects: {contract.effects}, holds: {contract.holds})"
 
 
 def _edits_since(approved: ApprovedPlan) -> tuple[str, tuple[str, ...]]:
-    """What makes plan file or signoff.toml another than the approved one, and what is only told.
+    """Edits that make plan file or signoff.toml another than the approved one, and mere notes.
 
     The configuration is judged by what it means to this plan, and by what a person said to it.
     """
@@ -280,7 +280,7 @@ def _edits_since(approved: ApprovedPlan) -> tuple[str, tuple[str, ...]]:
 
 
 def _why_harmless(config: str, approved: ApprovedPlan) -> str:
-    """Why an edited configuration does not speak against the sign-off; empty when it does."""
+    """The reason why an edited configuration does no harm to the sign-off; empty when it does."""
     pins = approved.pins
     if says_the_same(pins.config_text, config, {step.target for step in approved.plan.steps}):
         return "signoff.toml was edited since approval; nothing that this plan uses differs"
@@ -310,7 +310,7 @@ def _why_harmless(config: str, approved: ApprovedPlan) -> str:
 
 
 def look_at_content(harness: Harness, report: StatusReport) -> StatusReport:
-    """The same report, with the workspace compared with what was signed off."""
+    """Status with the workspace compared with what was signed off."""
     place, signed_on = report.place, report.signed_off_on
     history = read_history(harness.ledger, place.id)
     assert history.run is not None and signed_on is not None, "it is signed off"

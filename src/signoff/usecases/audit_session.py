@@ -80,7 +80,7 @@ def audit_session(
 def _lines(
     harness: Harness, session: PlanSession, record: SessionRecord, tell: Tell
 ) -> Iterator[Line]:
-    """What the plan says and the task asks for beside it; then the same of every sub-agent."""
+    """Lines for the plan and for what the task asks beside it; then for every sub-agent."""
     state, gate = record.state, session.gate()
     for subject, standing in zip(state.subjects, gate.subjects, strict=True):
         yield _line(session, state, subject, standing, tell)

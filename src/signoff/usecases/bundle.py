@@ -124,7 +124,7 @@ def _encode_manifest(manifest: Manifest) -> bytes:
 
 
 def _decode_manifest(data: bytes) -> dict[str, FileState]:
-    """What `_encode_manifest` wrote; ValueError when it is anything else."""
+    """Read what `_encode_manifest` wrote; ValueError when it is anything else."""
     manifest: dict[str, FileState] = {}
     for path, kind, executable, size, sha256 in json.loads(data):
         state = FileState(FileKind(kind), executable, size, sha256)
@@ -164,7 +164,7 @@ def _content(
 
 
 class BundleAudit(Struct, frozen=True):
-    """What holds, each in its own words; `signer` is empty when nobody here knows the key."""
+    """Results that hold, in words; `signer` is empty when nobody here knows the key."""
 
     path: Path
     plan: str
@@ -346,7 +346,7 @@ def _check_content(bundle: _Bundle, newest: SignOff) -> Manifest | None:
 
 
 def _check_names(bundle: _Bundle, signed: Sequence[SignOff], manifest: Manifest) -> None:
-    """Nothing may lie in a bundle that no check was about."""
+    """Refuse members of a bundle that no check was about."""
     known = {ABOUT, KEY, LEDGER, PLAN, MANIFEST, *(_receipt_member(s.run) for s in signed)}
     known |= {_pins_member(e.data["pins"]) for e in bundle.entries if "pins" in e.data}
     known |= {_content_member(s.sha256) for s in manifest.values() if s.kind in WITH_BYTES}

@@ -25,7 +25,7 @@ from signoff.usecases.person import find_worker, refuse_in_attempt
 
 
 class CancelReport(Struct, frozen=True):
-    """Which run was ended, and whether a live driver had to be stopped."""
+    """The run that was ended, and the live driver that had to be stopped."""
 
     place: PlanLocation
     run: str
@@ -67,7 +67,7 @@ def _stop(harness: Harness, place: PlanLocation, driver: Holder) -> int | None:
 
 
 def end_decided_run(harness: Harness, plan: str) -> Outcome | None:
-    """How the run of this plan ended just now by a person's answer.
+    """Outcome of this plan's run, if a person's answer just ended it.
 
     None when it goes on, or somebody drives it: then the answer is the next thing that they read.
     """

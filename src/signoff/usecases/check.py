@@ -69,12 +69,12 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def clean(self) -> bool:
-        """Only errors stop a commit."""
+        """True when there is no error: only errors stop a commit."""
         return not any(r.finding.severity is Severity.ERROR for r in self.remarks)
 
 
 def check_vault(harness: Harness) -> CheckReport:
-    """Names, plans, pins and overlaps; one broken plan hides no other."""
+    """Check names, plans, pins and overlaps; one broken plan hides no other."""
     vault = Vault(find_vault(harness.cwd, harness.environ).folder)
     if not vault.path.is_dir():
         raise NoVault(f"no vault at `{vault.path}`")

@@ -71,7 +71,7 @@ agent = "{agent}"   # found on this machine{others}
 
 
 class CreateReport(Struct, frozen=True):
-    """Which files were made, and which were there before."""
+    """Files that were made, and files that were there before."""
 
     created: tuple[Path, ...]
     kept: tuple[Path, ...]
@@ -135,7 +135,7 @@ class ActivateReport(Struct, frozen=True):
 
 
 def staged_vault(vault: Vault) -> Vault:
-    """Where plans wait that are not plans of the vault yet; the same rules hold for their files."""
+    """Folder of plans that are not plans of the vault yet; the same rules hold for their files."""
     return Vault(vault.path / STAGED_FOLDER)
 
 
@@ -209,7 +209,7 @@ class EditReport(Struct, frozen=True):
 
 
 def read_to_edit(harness: Harness, place: PlanLocation) -> Reading:
-    """What a person is about to change; agents are refused before they begin."""
+    """Read the file that a person is about to change; agents are refused before they begin."""
     refuse_in_attempt(harness.environ, harness.home.path)
     data = read_plan_file(place.path)
     return Reading(data, digest_bytes(data))

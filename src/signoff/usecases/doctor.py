@@ -149,7 +149,7 @@ def _configuration(environ: Mapping[str, str], top: Path) -> Iterator[HealthChec
 def _sandbox(
     settings: Settings, environ: Mapping[str, str], workspace: Path
 ) -> Iterator[HealthCheck]:
-    """What confines agents and contracts, and what it leaves open or cannot show."""
+    """Check what confines agents and contracts, and what it leaves open or cannot show."""
     chosen = best_isolation(wanted_isolation(settings))
     working = {s.isolation for s in probe_sandboxes() if s.available} | {Isolation.NONE}
     less = Health.FAIL if settings.policy.require_sandbox else Health.WARN
@@ -175,7 +175,7 @@ def _sandbox(
 def _roles(
     settings: Settings, environ: Mapping[str, str], workspace: Path
 ) -> Iterator[HealthCheck]:
-    """Whether the programs that would do the work are there; a role nobody uses stops nothing."""
+    """Check that the programs of roles are there; a role nobody uses stops nothing."""
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
@@ -195,7 +195,7 @@ def _roles(
 
 
 def _hooks(environ: Mapping[str, str], top: Path) -> Iterator[HealthCheck]:
-    """Of every client that is here: are our hooks installed, as we write them, and trusted?"""
+    """Check for every client here: are our hooks installed, as we write them, and trusted?"""
     found = False
     for client in CLIENTS.values():
         configs = [ClientConfig(client, scope, top, environ) for scope in Scope]
@@ -230,7 +230,7 @@ def _server() -> HealthCheck:
 
 
 def _completion(environ: Mapping[str, str]) -> Iterator[HealthCheck]:
-    """Whether the person's shell completes commands, by the files that it reads."""
+    """Check if the person's shell completes commands, by the files that it reads."""
     shell = Path(environ.get("SHELL", "")).name
     home = Path(environ.get("HOME", "/"))
     for name in _COMPLETION_FILES.get(shell, ()):

@@ -39,7 +39,7 @@ _NO_END_S = 10 * 365 * 24 * 3600.0
 
 
 class PlanEnd(StrEnum):
-    """How one plan stands when there is nothing more to do."""
+    """State of one plan when there is nothing more to do."""
 
     DONE = "done"
     UNMERGED = "not merged"
@@ -69,7 +69,7 @@ class FleetReport(Struct, frozen=True):
 
     @property
     def exit_code(self) -> Exit:
-        """Yes only if everything is signed off and merged."""
+        """Exit code: yes only if everything is signed off and merged."""
         named = [plan for plan in self.plans if plan.name]
         endings = {plan.ended for plan in named or self.plans}
         if endings <= {PlanEnd.DONE}:
@@ -121,7 +121,7 @@ class _Fleet(Struct):
         raise Interrupted("interrupted; every run is safe and goes on with the same command")
 
     def _merge_finished(self) -> None:
-        """In the order that their dependencies and sizes give; who fails holds up no other."""
+        """Merge in the order of dependencies and sizes; one that fails holds up no other."""
         found = order_in(self.harness, take_census(self.harness)).answer
         if found.order:
             # Who merges holds a lock, and below a process that does nobody may approve.
@@ -182,7 +182,7 @@ class _Fleet(Struct):
         return True
 
     def _run_driver(self, name: str, worker: str) -> int:
-        """One driver process; whatever it started ends with it."""
+        """Run one driver process; all that it started ends with it."""
 
         def tell(line: str) -> None:
             if line.startswith((Kind.RUN_STARTED, Kind.RUN_RESUMED)):

@@ -81,13 +81,13 @@ def collect_garbage(
     dry_run: bool = False,
     tell: Tell = lambda _: None,
 ) -> GcReport:
-    """A person asks for it; refused inside an attempt."""
+    """Remove what nobody needs, at a person's request; refused inside an attempt."""
     require_person(harness.environ, harness.home.path)
     return _collect(harness, days, dry_run, tell)
 
 
 def keep_quota(harness: Harness, tell: Tell) -> None:
-    """At the end of a run: if the home takes more than the user wants, give back what can be."""
+    """Free space at the end of a run, if the home takes more than the user wants."""
     quota, home = harness.settings.quota, harness.home
     if quota is None or home.size().taken <= quota:
         return
@@ -116,7 +116,7 @@ def _collect(harness: Harness, days: float, dry_run: bool, tell: Tell) -> GcRepo
 
 
 class _Known(Struct):
-    """What the ledger says of workspaces and runs."""
+    """Workspaces and runs that the ledger knows."""
 
     ledger: Ledger
     paths: dict[str, Path] = field(default_factory=dict)  # of workspaces, by their key
@@ -161,7 +161,7 @@ class _Known(Struct):
         return key
 
     def is_gone(self, key: str) -> bool:
-        """Whether nobody can ask for what was kept of the workspace."""
+        """True when nobody can ask for what was kept of the workspace."""
         there = (self.paths[key], *self.homes.get(key, ()))
         return all(map(is_surely_gone, there))
 
@@ -209,12 +209,12 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _newest_change(store: Path) -> float:
-    """When something was last kept there; whatever it is, a new file changes its folder."""
+    """Time at which something was last kept there; a new file of any kind changes its folder."""
     return max(path.lstat().st_mtime for path in (store, *store.rglob("*")))
 
 
 def _take_out(home: Home, one: Removed, left: list[LeftAlone]) -> bool:
-    """Under the lock of whoever would use it; what is in use stays."""
+    """Remove it under the lock of its users; what is in use stays."""
     lock, us = lock_of_workspace(one.path.name), Holder.current("signoff gc")
     held_by_nobody = hold(home.locks, lock, us, f"the workspace `{one.about}`")
     try:
@@ -230,7 +230,7 @@ def _take_out(home: Home, one: Removed, left: list[LeftAlone]) -> bool:
 
 
 def _is_gone(path: Path) -> bool:
-    """Surely not there; what cannot be looked at may be."""
+    """True when it is surely not there; what cannot be looked at may be."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

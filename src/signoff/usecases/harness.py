@@ -1,4 +1,4 @@
-"""Where a command works: the home, the ledger and the configuration, opened once."""
+"""Surroundings of a command: the home, the ledger and the configuration, opened once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST_FILES = 200_000
 
 
 class Harness(Struct, frozen=True):
-    """What every use case gets."""
+    """Input of every use case."""
 
     environ: Mapping[str, str]
     cwd: Path
@@ -77,7 +77,7 @@ class PlanLocation(Struct, frozen=True):
 
     @property
     def quoted(self) -> str:
-        """Its path as one word of a command to be pasted."""
+        """The path as one word of a command to be pasted."""
         return shlex.quote(str(self.path))
 
     def apart(self) -> frozenset[str]:
@@ -87,13 +87,13 @@ class PlanLocation(Struct, frozen=True):
         return frozenset(str(p.relative_to(root)) for p in places if p.is_relative_to(root))
 
     def own_vault(self) -> None:
-        """Before anything is written: in a shared vault, say whose plans these are."""
+        """Claim a shared vault for its owner, before anything is written."""
         if self.shared is not None:
             own_vault(self.shared)
 
     @property
     def putting_back(self) -> str:
-        """What writes the approved text where the file was."""
+        """The command that writes the approved text where the file was."""
         return f"signoff show {self.quoted} --approved > {self.quoted}"
 
     def read(self) -> str:
@@ -105,7 +105,7 @@ class PlanLocation(Struct, frozen=True):
         return decode(read_plan_file(self.path), str(self.path))
 
     def digest(self) -> str:
-        """What its text says now, marks and status aside."""
+        """Digest of its text now, marks and status aside."""
         return plan_digest(self.read())
 
     def parse(self) -> Parsed:
@@ -121,7 +121,7 @@ def vault_to_write(harness: Harness) -> VaultPlace:
 
 
 def refuse_bare(place: VaultPlace) -> None:
-    """Where no checkout is, nobody works, and nothing of ours belongs."""
+    """Refuse a bare repository: without a checkout nobody works, and nothing of ours belongs."""
     if is_git_directory(place.top):
         raise UsageError(
             f"`{place.top}` is a bare repository: there is no checkout here",
@@ -130,7 +130,7 @@ def refuse_bare(place: VaultPlace) -> None:
 
 
 def session_place(workspace: Path, name: str) -> PlanLocation:
-    """A session has no plan file; the vault's folder stands for it, which is no work content."""
+    """Place of a session, which has no plan file: the vault's folder stands for it."""
     folder = workspace / VAULT_FOLDER
     return PlanLocation(
         folder, PlanRecord(name, name, str(workspace), None), workspace, Vault(folder)
@@ -183,7 +183,7 @@ def require_used(place: PlanLocation, roles: Iterable[str]) -> None:
 
 
 def require_targets(roles: Iterable[str], targets: Collection[str | None], of: str) -> None:
-    """A role that no step goes to, while a step goes to one of nearly its name, was misspelt."""
+    """Refuse a role that no step goes to, while a step goes to one of nearly its name."""
     for role in roles:
         close = "" if role in targets else nearest(role, filter(None, targets))
         if close:
@@ -197,7 +197,7 @@ def _was_approved(path: Path, place: VaultPlace, environ: Mapping[str, str]) -> 
 
 
 def _where_plans_are(place: VaultPlace) -> str:
-    """A list that would be empty leads nowhere."""
+    """The command to look for plans; a list that would be empty is not offered."""
     if Vault(place.folder).list_plans():
         return "signoff list-plans"
     return "signoff init, or name a file that exists"
@@ -237,7 +237,7 @@ def _plan_path(
 
 
 def _not_a_copy(path: Path, place: VaultPlace) -> Path:
-    """The main checkout's vault serves all worktrees; a plan that git brought along is a copy."""
+    """Refuse a plan that git brought along as a copy: the main checkout's vault serves all."""
     real = Path(os.path.realpath(path))
     name = name_of_file(real.name)
     repository = find_repository(real.parent) if name is not None else None
@@ -260,7 +260,7 @@ def _workspace(
     place: VaultPlace,
     environ: Mapping[str, str],
 ) -> Path:
-    """What was chosen, else the plan's own worktree, else the checkout we are in or it lies in."""
+    """The chosen folder, else the plan's own worktree, else the checkout around us or the plan."""
     if chosen is not None:
         return Path(os.path.realpath(cwd / chosen))
     if record.repository is None:
@@ -288,7 +288,7 @@ def file_names(workspace: Path) -> list[str]:
 
 
 def is_surely_gone(path: Path) -> bool:
-    """Whether nothing is there; what cannot be looked at may be there."""
+    """True when nothing is there; what cannot be looked at may be there."""
     try:
         path.lstat()
     except OSError as error:

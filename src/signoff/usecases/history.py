@@ -1,4 +1,4 @@
-"""What the ledger says of a plan: approvals, runs, where it stands; each entry is folded once.
+"""Read a plan's ledger: approvals, runs, where it stands; each entry is folded once.
 
 read_history → PlanHistory → approved_by → ApprovedPlan
 """
@@ -62,30 +62,30 @@ class PlanHistory(Struct, frozen=True, eq=False):
 
     @property
     def signed_off(self) -> bool:
-        """Whether the newest run's end says done; `require_proved` asks whether it was earned."""
+        """True when the newest run's end says done; `require_proved` asks if it was earned."""
         return self.finished is not None and self.finished.data["outcome"] == Outcome.DONE
 
     @property
     def in_force(self) -> Entry | None:
-        """What names the pins that count now: the newest run, or an approval that came after it."""
+        """The entry with the pins that count now: the newest run, or a later approval."""
         return self.approval if self.run is None or self.approved_anew else self.run
 
     @property
     def approved_anew(self) -> bool:
-        """Whether somebody wants the plan run once more."""
+        """True when somebody wants the plan run once more."""
         if self.run is None or self.approval is None:
             return False
         return self.approval.seq > self.run.seq
 
     @property
     def due(self) -> Entry | None:
-        """What work that is to be done goes by: an open run, or an approval that nobody ran."""
+        """The entry that rules the work to be done: an open run, or an approval nobody ran."""
         if self.running or self.run is None:
             return self.run or self.approval
         return self.approval if self.approved_anew else None
 
     def status(self, plan_digest: str) -> PlanStatus:
-        """Computed, never read from the file: what may be said of this very text."""
+        """Status of this very text: computed, never read from the file."""
         if self.running:
             return PlanStatus.IN_PROGRESS
         if not self.approves(plan_digest) or self.approval is None:
@@ -98,11 +98,11 @@ class PlanHistory(Struct, frozen=True, eq=False):
         return PlanStatus.DONE if outcome is Outcome.DONE else PlanStatus.FAILED
 
     def approves(self, plan_digest: str) -> bool:
-        """Whether the newest approval is of this very text."""
+        """True when the newest approval is of this very text."""
         return self.approval is not None and self.approval.data["plan_digest"] == plan_digest
 
     def continued(self, entries: Sequence[Entry]) -> PlanHistory:
-        """The same with what was appended since."""
+        """The history with what was appended since."""
         verified, approval, run, finished = self.verified, self.approval, self.run, self.finished
         for entry in entries:
             if entry.kind is Kind.PLAN_VERIFIED:
@@ -145,7 +145,7 @@ def read_history(ledger: Ledger, plan_id: str) -> PlanHistory:
 
 
 def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
-    """The same for who may say that the plan is done: LedgerBroken when an entry was touched.
+    """The plan's history, checked: LedgerBroken when an entry was touched.
 
     All of them decide: a lost rejection makes a plan approved, a changed verdict makes it done.
     """
@@ -157,13 +157,13 @@ def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
 
 
 def trusted_history(ledger: Ledger, plan_id: str) -> tuple[ChainReport, PlanHistory]:
-    """The chain with every hash recomputed, for who proves something by it."""
+    """The chain with every hash recomputed, and the history, for proofs."""
     chain = trusted_chain(ledger, plan_id)
     return chain, _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
 
 
 def _read_again(ledger: Ledger, plan_id: str, entries: tuple[Entry, ...]) -> PlanHistory:
-    """What is written there now counts; what was read of it before is not folded again."""
+    """Take what is written there now; what was read of it before is not folded again."""
     known = _READ.setdefault(ledger, {}).get(plan_id, PlanHistory())
     if known.entries != entries[: len(known.entries)]:
         known = PlanHistory()
@@ -179,7 +179,7 @@ def _remember(
 
 
 def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
-    """The same, and a run's end that says done has to be earned: LedgerBroken when it is not."""
+    """The checked history, in which a run's end that says done is earned; else LedgerBroken."""
     history = intact_history(ledger, plan_id, path)
     if history.run is not None and history.signed_off:
         plan = pinned_plan(read_pins(ledger, history.run))
@@ -188,7 +188,7 @@ def proved_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
 
 
 def require_proved(history: PlanHistory, state: State, path: Path) -> None:
-    """A run's end that says done proves nothing by itself: the gate is asked again."""
+    """Ask the gate again about a run's end that says done: it proves nothing by itself."""
     finished = history.finished
     if finished is None or not history.signed_off:
         return
@@ -227,14 +227,14 @@ class ApprovedPlan(Struct, frozen=True):
 
     @property
     def state(self) -> State:
-        """Where the newest run stands; empty when there is none."""
+        """State of the newest run; empty when there is none."""
         return fold_run(self.history, self.plan)
 
     def in_folder(self, workspace: Path) -> ApprovedPlan:
         return replace(self, place=replace(self.place, workspace=workspace))
 
     def where_approved(self) -> ApprovedPlan | None:
-        """The same plan in the folder in which it was approved; None when it is there."""
+        """The plan in the folder in which it was approved; None when it is there already."""
         there = Path(self.pins.workspace)
         return self.in_folder(there) if there != self.place.workspace else None
 
@@ -249,7 +249,7 @@ def approved_by(
 def approved_with(
     place: PlanLocation, history: PlanHistory, entry: Entry, pins: Pins
 ) -> ApprovedPlan:
-    """The same with pins that were read already, or taken in another checkout."""
+    """The approved plan from pins that were read already, or taken in another checkout."""
     settings = settings_from_pin(pins.settings)
     return ApprovedPlan(place, history, entry, pins, pinned_plan(pins), settings)
 
@@ -263,7 +263,7 @@ def pinned_plan(pins: Pins) -> Plan:
 
 
 def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
-    """Where the newest run stands, or the one that is about to begin."""
+    """State of the newest run, or of the one that is about to begin."""
     run = run or history.run_id or ""
     key = run, plan.plan_digest
     if key not in history.states:
@@ -272,7 +272,7 @@ def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
 
 
 def must_wait(history: PlanHistory, plan: Plan, pins: Pins, until: float) -> bool:
-    """Whether driving the newest run does nothing before a person answers, or before `until`."""
+    """True when driving the newest run does nothing before a person answers, or before `until`."""
     policy = settings_from_pin(pins.settings).policy
     state = fold_run(history, plan)
     due = any(q.until is not None and q.until <= until for q in state.questions.values())
@@ -299,14 +299,14 @@ def approved_text(ledger: Ledger, plan_id: str) -> str:
 
 
 class Driver(Struct, frozen=True):
-    """Who drives a run, or drove it until it died."""
+    """The driver of a run, alive or dead."""
 
     holder: Holder
     alive: bool
 
 
 def driver_of(harness: Harness, plan: str) -> Driver | None:
-    """Read from the lease, without trying any lock.
+    """The driver, read from the lease, without trying any lock.
 
     None when whoever drove it last gave it back, or is this very process.
     """
@@ -320,7 +320,7 @@ def driver_of(harness: Harness, plan: str) -> Driver | None:
 
 
 def role_words(roles: Mapping[str, str]) -> str:
-    """The same roles to be typed again, behind a command."""
+    """Options that give the same roles again, behind a command."""
     return "".join(
         f" --role {shlex.quote(name)}={shlex.quote(command)}" for name, command in roles.items()
     )

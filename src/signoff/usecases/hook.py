@@ -21,11 +21,11 @@ from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound,
 from signoff.storage.active import find_vault
 from signoff.storage.connected import (
     ConnectedClient,
+    connect_client,
     count_block,
     end_conversation,
-    find_seat,
+    find_client,
     note_session,
-    take_seat,
 )
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import (
@@ -76,8 +76,8 @@ def may_stop(harness: Harness, request: StopRequest) -> HookAnswer:
     if history.status(digest) is PlanStatus.DONE:
         return HookAnswer(False)
     if history.approval is None:
-        note = f"plan `{bound.name}` is not approved, so nothing holds the agent to it yet"
-        return HookAnswer(False, note)
+        text = f"plan `{bound.name}` is not approved, so nothing holds the agent to it yet"
+        return HookAnswer(False, text)
     if not history.approves(digest):
         return _block_a_while(
             harness,
@@ -87,9 +87,9 @@ def may_stop(harness: Harness, request: StopRequest) -> HookAnswer:
             f" approve it again: signoff approve {shlex.quote(bound.name)}",
         )
     # Every client names its conversation; who does not is a person trying the hook.
-    seat = take_seat(harness.home.path, bound.workspace) if request.session else None
+    note = connect_client(harness.home.path, bound.workspace) if request.session else None
     approved = approved_by(harness.ledger, bound, history, history.approval)
-    session = bound_session(harness, approved, seat, request.session, request.client)
+    session = bound_session(harness, approved, note, request.session, request.client)
     answer = _ask(request, session, bound.name)
     if answer.refused or older_pins(harness.ledger, history, digest) is None:
         return answer
@@ -108,48 +108,48 @@ def bound_plan(harness: Harness) -> PlanLocation | None:
 def bound_session(
     harness: Harness,
     approved: ApprovedPlan,
-    seat: ConnectedClient | None,
+    note: ConnectedClient | None,
     conversation: str,
     author: str,
 ) -> PlanSession:
     """The session of this client's conversation about this very plan, as it is approved now."""
     bound = approved.place
-    base = seat.base if seat is not None else f"{author}:{conversation}:{bound.workspace}"
+    base = note.base if note is not None else f"{author}:{conversation}:{bound.workspace}"
     session_id = _bound_id(base, bound, approved.plan.plan_digest)
-    return open_seated(harness, bound.workspace, seat, session_id, author, bound)
+    return open_for_client(harness, bound.workspace, note, session_id, author, bound)
 
 
 def own_session(
-    harness: Harness, workspace: Path, seat: ConnectedClient | None, conversation: str, author: str
+    harness: Harness, workspace: Path, note: ConnectedClient | None, conversation: str, author: str
 ) -> PlanSession:
     """The session for a plan that the agent makes itself."""
-    session_id = seat.own_session if seat is not None else conversation
-    return open_seated(harness, workspace, seat, session_id, author)
+    session_id = note.own_session if note is not None else conversation
+    return open_for_client(harness, workspace, note, session_id, author)
 
 
-def open_seated(
+def open_for_client(
     harness: Harness,
     workspace: Path,
-    seat: ConnectedClient | None,
+    note: ConnectedClient | None,
     session_id: str,
     author: str,
     bound: PlanLocation | None = None,
 ) -> PlanSession:
     """Open a session, and remember that this client has it."""
     session = open_session(harness, workspace, author=author, session_id=session_id, bound=bound)
-    if seat is not None:
-        note_session(harness.home.path, seat, session.id)
+    if note is not None:
+        note_session(harness.home.path, note, session.id)
     return session
 
 
-def sit_down(harness: Harness) -> None:
-    """The client that has begun to work here is known from now on."""
+def note_client(harness: Harness) -> None:
+    """Note the client that has begun to work here."""
     if ATTEMPT_VARIABLE not in harness.environ:
-        take_seat(harness.home.path, _workspace(harness))
+        connect_client(harness.home.path, _workspace(harness))
 
 
 def protected_by_plan(harness: Harness, paths: Iterable[str]) -> str:
-    """Why one of these files must stay as it is by the plan at work; empty when none must."""
+    """The reason why the plan at work protects one of these files; empty when it protects none."""
     bound = bound_plan(harness)
     history = read_history(harness.ledger, bound.id) if bound is not None else PlanHistory()
     if bound is None or history.approval is None:
@@ -165,21 +165,21 @@ def protected_by_plan(harness: Harness, paths: Iterable[str]) -> str:
 
 
 def end_session(harness: Harness) -> HookAnswer:
-    """The client says that its conversation is over; its agent can say so too.
+    """End a conversation at the client's word; its agent can say so too.
 
     So it is believed only where nothing is left undone: a plan that is not finished stays with the
     client until its process is gone. Nothing is signed here, we are still inside the client.
     """
     bound = bound_plan(harness)
     workspace = bound.workspace if bound is not None else _workspace(harness)
-    seat = find_seat(harness.home.path, workspace)
-    if seat is None:
+    note = find_client(harness.home.path, workspace)
+    if note is None:
         return HookAnswer(False)
-    session_id = seat.own_session
+    session_id = note.own_session
     if bound is not None:
-        session_id = _bound_id(seat.base, bound, bound.digest())
+        session_id = _bound_id(note.base, bound, bound.digest())
     session = None
-    if session_id in seat.sessions:
+    if session_id in note.sessions:
         session = open_session(
             harness, workspace, author="hook", session_id=session_id, bound=bound
         )
@@ -189,7 +189,7 @@ def end_session(harness: Harness) -> HookAnswer:
         return HookAnswer(
             False, f"plan `{named}` is not done: it stays with this client until the client is gone"
         )
-    end_conversation(harness.home.path, seat)
+    end_conversation(harness.home.path, note)
     if standing is not SessionStanding.AWAITING_SIGN_OFF:
         return HookAnswer(False)
     sign = f"signoff sign {shlex.quote(named)}"
@@ -206,10 +206,10 @@ def _workspace(harness: Harness) -> Path:
 
 def _stop_own_plan(harness: Harness, request: StopRequest) -> HookAnswer:
     workspace = _workspace(harness)
-    seat = find_seat(harness.home.path, workspace)
-    if seat is None or seat.own_session not in seat.sessions:
+    note = find_client(harness.home.path, workspace)
+    if note is None or note.own_session not in note.sessions:
         return HookAnswer(False)
-    session = own_session(harness, workspace, seat, request.session, request.client)
+    session = own_session(harness, workspace, note, request.session, request.client)
     if not session.has_plan and session.gate().open:
         return HookAnswer(False)
     return _ask(request, session, session.id)
@@ -229,7 +229,7 @@ def _ask(request: StopRequest, session: PlanSession, named: str) -> HookAnswer:
 
 
 def _block_a_while(harness: Harness, request: StopRequest, why: str) -> HookAnswer:
-    """For what the agent may not be able to mend: said some times, then the client may stop."""
+    """Block some times for what the agent may not be able to mend, then let the client stop."""
     key = f"{request.client}\n{request.session}\n{harness.cwd}\n{digest_bytes(why.encode())}"
     most = harness.settings.agent.escalate_after
     if count_block(harness.home.path, key) > most:

@@ -29,7 +29,7 @@ class AnswerReport(Struct, frozen=True):
 
 
 def questions(harness: Harness, plan: str | None = None) -> tuple[InboxItem, ...]:
-    """What waits for a person in every repository, or of one plan: a path, a name, a session's id.
+    """Questions for a person in every repository, or of one plan: a path, a name, a session's id.
 
     Open questions, oldest first, then the work that awaits sign-off.
     """
@@ -114,7 +114,7 @@ def answer(
 
 
 def _why_not_open(ledger: Ledger, item_id: str) -> str:
-    """A question that was answered is told from one that nobody asked."""
+    """Tell a question that was answered from one that nobody asked."""
     for record in ledger.plans():
         for entry in ledger.entries(record.id):
             if entry.kind is Kind.ESCALATION_ANSWERED and entry.data["id"] == item_id:

@@ -58,7 +58,7 @@ TRUST = {
 
 
 class InstallReport(Struct, frozen=True):
-    """What was done, or with `dry_run` would be; `warnings` are for a person to act on."""
+    """Changes that were made, or with `dry_run` would be; `warnings` are for a person to act on."""
 
     client: Client
     scope: Scope
@@ -131,7 +131,7 @@ def uninstall(config: ClientConfig, home: Path, *, dry_run: bool = False) -> Ins
 
 
 def hook_doubts(config: ClientConfig) -> list[str]:
-    """What keeps installed hooks from doing their work, by the client's own files."""
+    """Settings that keep installed hooks from working, by the client's own files."""
     program, found = find_program(config.environ), list[str]()
     for file in config.files():
         text = config.read(file.path)
@@ -163,7 +163,7 @@ def find_program(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class _Editor(NamedTuple):
-    """How a syntax is edited: what adds ours, takes it out, and tells what is wrong with it."""
+    """Editor for one syntax: it adds our part, takes it out, and tells what is wrong with it."""
 
     add: Callable[[str | None, Wanted, str], str]
     take: Callable[[str, Wanted, str], str]
@@ -178,7 +178,7 @@ _EDITORS = {
 
 
 def _without_ours(file: ClientFile, wanted: Wanted, text: str) -> str | None:
-    """As it was before, if nobody edited it since; else without what is ours."""
+    """The file as it was before, if nobody edited it since; else without our parts."""
     path, editor = str(file.path), _EDITORS[file.syntax]
     taken = editor.take(text, wanted, path)
     if taken == text:
@@ -195,7 +195,7 @@ def _without_ours(file: ClientFile, wanted: Wanted, text: str) -> str | None:
 
 
 def _remarks(config: ClientConfig, program: tuple[str, ...]) -> Iterator[str]:
-    """What a person has to know or do besides."""
+    """Remarks that a person has to know or act on besides."""
     client, project = config.client.name, config.scope is Scope.PROJECT
     found = shutil.which(program[0], path=config.environ.get("PATH", os.defpath))
     if found is not None and Path(found).is_relative_to(config.top):
@@ -250,7 +250,7 @@ _TRUSTED_FOLDERS = "trustedFolders.json"
 
 
 def trust_problem(config: ClientConfig, hooks: Path) -> str:
-    """Why the client would skip the hooks in this file without a word; empty if it would not."""
+    """The reason why the client would silently skip the hooks in this file; empty if none."""
     own, client, scope, top = config.own_folder, config.client, config.scope, config.top
     if client.name == "codex":
         return _codex(_toml(own / "config.toml"), scope, hooks, top)

@@ -109,7 +109,7 @@ def _is_over(entry: Entry, before: bool) -> bool:
 
 
 class AttemptWords(Struct, frozen=True):
-    """What one attempt was asked, and what it answered; None: the ledger has nothing of it."""
+    """Question and answer of one attempt; None: the ledger has nothing of it."""
 
     attempt: int
     prompt: str | None
@@ -154,7 +154,7 @@ class DiffReport(Struct, frozen=True):
 def diff_plan(
     harness: Harness, place: PlanLocation, step: str | None = None, attempt: int | None = None
 ) -> DiffReport:
-    """Since approval, or what one attempt at a step changed."""
+    """Difference since approval, or what one attempt at a step changed."""
     history = read_history(harness.ledger, place.id)
     newest = history.in_force
     if newest is None:

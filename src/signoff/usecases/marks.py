@@ -24,7 +24,7 @@ _BEGUN = (PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED)
 
 
 def projection_of(harness: Harness, place: PlanLocation) -> PlanFileProjection:
-    """What shows a run to people: marks, standing and, for a plan of a vault, its progress."""
+    """Projection of a run for people: marks, standing and, for a plan of a vault, its progress."""
     plan = place.id
     return PlanFileProjection(place.path, harness.ledger, plan, progress_of(harness, place))
 

@@ -23,10 +23,10 @@ from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
 from signoff.process.ancestry import identify
 from signoff.storage.active import find_vault
-from signoff.storage.connected import ConnectedClient, take_seat
+from signoff.storage.connected import ConnectedClient, connect_client
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history
-from signoff.usecases.hook import bound_plan, bound_session, open_seated, own_session
+from signoff.usecases.hook import bound_plan, bound_session, open_for_client, own_session
 from signoff.usecases.ready import find_ready
 from signoff.workspace.folders import open_regular
 
@@ -40,7 +40,7 @@ EVIDENCE_TOOL = "evidence_add"
 
 
 class McpTools:
-    """One agent's place at the plan tools.
+    """Plan tools of one agent.
 
     Which session that is, is looked up at every call: a person may bind another plan meanwhile,
     and the client may begin another conversation.
@@ -52,12 +52,12 @@ class McpTools:
         *,
         plan: str | None = None,
         session: str | None = None,
-        seated: bool = True,
+        below_client: bool = True,
     ):
         self._open_harness = open_harness
         self._plan = plan
         self._session = session
-        self._seated = seated  # whether the client is above us, where hooks find it too
+        self._below_client = below_client  # whether the client is above us, where hooks find it too
         self._conversation = secrets.token_hex(16)
         self._harness: Harness | None = None
 
@@ -83,7 +83,7 @@ class McpTools:
 
     @property
     def harness(self) -> Harness:
-        """Opened when it is first needed: a client starts servers that nobody calls."""
+        """The harness, opened when first needed: a client starts servers that nobody calls."""
         if self._harness is None:
             self._harness = self._open_harness()
         return self._harness
@@ -92,13 +92,13 @@ class McpTools:
         harness, author = self.harness, "mcp"
         if self._session is not None:
             workspace = self._workspace()
-            seat = self._seat(workspace)
-            return open_seated(harness, workspace, seat, self._session, author)
+            note = self._note(workspace)
+            return open_for_client(harness, workspace, note, self._session, author)
         bound = self._bound()
         if bound is None:
             workspace = self._workspace()
-            seat = self._seat(workspace)
-            return own_session(harness, workspace, seat, self._conversation, author)
+            note = self._note(workspace)
+            return own_session(harness, workspace, note, self._conversation, author)
         history = read_history(harness.ledger, bound.id)
         if history.approval is None or not history.approves(bound.digest()):
             raise NotApproved(
@@ -106,8 +106,8 @@ class McpTools:
                 f"a person runs: signoff approve {shlex.quote(bound.name)}",
             )
         approved = approved_by(harness.ledger, bound, history, history.approval)
-        seat = self._seat(bound.workspace)
-        return bound_session(harness, approved, seat, self._conversation, author)
+        note = self._note(bound.workspace)
+        return bound_session(harness, approved, note, self._conversation, author)
 
     def plan_text(self) -> str:
         bound = self._bound() if self._session is None else None
@@ -133,11 +133,11 @@ class McpTools:
             return find_plan(self.harness.cwd, self._plan, environ=self.harness.environ)
         return bound_plan(self.harness)
 
-    def _seat(self, workspace: Path) -> ConnectedClient | None:
-        """While somebody sits here, nothing of it is signed."""
+    def _note(self, workspace: Path) -> ConnectedClient | None:
+        """Note the client: while it is connected, nothing of its sessions is signed."""
         # Nobody knows where the client of a web server runs; the server itself can be seen.
-        client = None if self._seated else identify(os.getpid())
-        return take_seat(self.harness.home.path, workspace, client)
+        client = None if self._below_client else identify(os.getpid())
+        return connect_client(self.harness.home.path, workspace, client)
 
     def _workspace(self) -> Path:
         return find_vault(self.harness.cwd, self.harness.environ).worktree

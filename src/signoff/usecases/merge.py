@@ -53,7 +53,7 @@ _HEADS = ("+++", "---")
 
 
 class MergeReport(Struct, frozen=True):
-    """How it came out; `commit` is None when the base was left as it was."""
+    """Result of a merge; `commit` is None when the base was left as it was."""
 
     place: PlanLocation
     base: str
@@ -68,7 +68,7 @@ class MergeReport(Struct, frozen=True):
 
     @property
     def not_rerun(self) -> tuple[Line, ...]:
-        """What could not be judged again, and is named for that reason."""
+        """Contracts that could not be judged again, named for that reason."""
         return tuple(line for line in self.lines if line.finding is AuditResult.NOT_RERUN)
 
 
@@ -114,7 +114,7 @@ def merge_plan(
 
 
 def _signed_off(harness: Harness, place: PlanLocation) -> ApprovedPlan:
-    """The ledger's word, checked entry by entry: never a mark, a branch or a frontmatter."""
+    """The sign-off by the ledger, checked entry by entry: never by a mark or a branch."""
     history = trusted_history(harness.ledger, place.id)[1]
     name = shown_name(place.record.name)
     if not history.signed_off or history.run is None or history.finished is None:
@@ -131,7 +131,7 @@ def _signed_off(harness: Harness, place: PlanLocation) -> ApprovedPlan:
 
 
 def _refuse_gone(approved: ApprovedPlan) -> None:
-    """What was signed off lies in one worktree, and nowhere else."""
+    """Refuse to merge when the worktree with the signed-off content is gone."""
     there = Path(approved.entry.data["workspace"])
     shown = shown_name(approved.place.record.name)
     if not there.is_dir():
@@ -206,7 +206,7 @@ class _Merge(Struct, frozen=True):
         )
 
     def _refuse_unjudged(self, base: str, tree: str) -> None:
-        """What is in no snapshot was judged by nobody: a branch must not carry it into the base."""
+        """Refuse files that are in no snapshot: nobody judged them, so they may not be merged."""
         workspace = approved_workspace(self.harness, self.approved)
         paths = unjudged_changes(self.git, workspace, base, tree)
         if paths:
@@ -219,7 +219,7 @@ class _Merge(Struct, frozen=True):
             )
 
     def _undeclared(self, base: str, tree: str) -> tuple[str, ...]:
-        """What the plan changed beyond the files it said it would."""
+        """Files that the plan changed beyond those it declared."""
         touches = self.approved.plan.touches
         if not touches:
             return ()
@@ -227,7 +227,7 @@ class _Merge(Struct, frozen=True):
         return tuple(path for path in changed if not matches_any(touches, path))
 
     def _advance(self, commit: str, base: str) -> None:
-        """Nobody may be at work in a checkout whose files move along with the base."""
+        """Move the base, while nobody works in a checkout whose files move along with it."""
         holder = Holder.current(str(self.place.path))
         main = replace(self.place, workspace=Path(self.place.record.repository or ""))
         what = f"the workspace `{main.workspace}`"
@@ -235,7 +235,7 @@ class _Merge(Struct, frozen=True):
             advance(self.git, self.base, commit, base)
 
     def _commit(self) -> str:
-        """What was signed off as a commit; work that moved on since is not what was judged."""
+        """Commit what was signed off; work that moved on since is not what was judged."""
         holder = Holder.current(str(self.place.path))
         signed = self.approved.history.finished
         assert signed is not None
@@ -291,7 +291,7 @@ class _Merge(Struct, frozen=True):
         return MergeReport(self.place, self.base, self.branch, None, lines=lines, question=question)
 
     def _ask(self, question: str, context: dict[str, list[str]]) -> str:
-        """One open question per plan: asking the same again would only bury it."""
+        """Ask a person, with one open question per plan: asking again would only bury it."""
         plan = self.place.id
         for entry in self.harness.ledger.open_escalations(plan):
             if entry.data["cause"] == Cause.MERGE:
@@ -308,7 +308,7 @@ class _Merge(Struct, frozen=True):
         return str(data["id"])
 
     def _record(self, commit: str, snapshot: str, lines: tuple[Line, ...]) -> None:
-        """Said after the base moved: killed in between, the same command finds it merged."""
+        """Record the merge after the base moved: killed in between, the same command finds it."""
         plan = self.place.id
         data = {
             "run": self.run,
@@ -349,7 +349,7 @@ def order_of_merges(harness: Harness) -> MergeOrderReport:
 
 
 def order_in(harness: Harness, census: Census) -> MergeOrderReport:
-    """The same from a census that was just taken."""
+    """The order of merges from a census that was just taken."""
     place = census.place
     if place.repository is None:
         raise UsageError(f"`{place.worktree}` is not in a git repository", "git init")

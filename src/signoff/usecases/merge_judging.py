@@ -70,14 +70,14 @@ def judge_merged(
     if approved.settings.setup is not None:
         if approved.settings.policy.require_sandbox and enclosure.isolation is Isolation.NONE:
             raise SandboxMissing("the policy requires a sandbox, and the set-up would have none")
-        seat = JudgingPlace(scratch)
+        spot = JudgingPlace(scratch)
         if boxed:
             shown = Mount(scratch, place.workspace, writable=True)
-            seat = JudgingPlace(place.workspace, JudgeIn.CLEAN, mounts=(shown,), on_disk=scratch)
+            spot = JudgingPlace(place.workspace, JudgeIn.CLEAN, mounts=(shown,), on_disk=scratch)
         judge = work.judge
         tell("set-up")
         setup = ScratchSetUp(
-            approved.settings.setup, judge.bench, seat, work.workspace, judge.redactor
+            approved.settings.setup, judge.runner, spot, work.workspace, judge.redactor
         )
         beside = _made(setup, scratch)
     else:
@@ -102,7 +102,7 @@ def judge_merged(
 
 
 class _Beside(NamedTuple):
-    """What lies beside the merged content: virtual environments, dependencies, builds."""
+    """Folders beside the merged content: virtual environments, dependencies, builds."""
 
     paths: tuple[str, ...]
     read_only: tuple[str, ...]
@@ -111,7 +111,7 @@ class _Beside(NamedTuple):
 
 
 def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
-    """What the set-up command makes of the merged content; dependencies nobody may change."""
+    """Run the set-up command on the merged content; nobody may change its dependencies."""
     try:
         setup.refresh()
     except SetupFailed as failed:
@@ -125,7 +125,7 @@ def _made(setup: ScratchSetUp, scratch: Path) -> _Beside:
 
 
 def _of_worktree(harness: Harness, approved: ApprovedPlan) -> _Beside:
-    """What the plan's contracts had beside the content when it was signed off, or since."""
+    """By-products that the plan's contracts had when it was signed off, or since."""
     workspace = approved_workspace(harness, approved)
     note = SinceApproval(workspace, approved.pins).needs_setup(workspace.digest_now())
     paths = tuple(

@@ -1,4 +1,4 @@
-"""Whether a plan's work is in the base: said by the ledger, never by a branch or a frontmatter."""
+"""Tell if a plan's work is in the base: by the ledger, never by a branch or a frontmatter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def merge_entries(history: PlanHistory) -> tuple[Entry, ...]:
 
 
 def lived_apart(history: PlanHistory, record: PlanRecord) -> bool:
-    """Whether the newest run worked outside the main checkout, on a branch of its own."""
+    """True when the newest run worked outside the main checkout, on a branch of its own."""
     if history.run is None or record.repository is None:
         return False
     return not Path(history.run.data["workspace"]).is_relative_to(record.repository)
@@ -35,7 +35,7 @@ def lived_apart(history: PlanHistory, record: PlanRecord) -> bool:
 def is_merged(
     history: PlanHistory, record: PlanRecord, holds: Callable[[str], bool] = lambda _commit: True
 ) -> bool:
-    """Whether the work is signed off and where everybody else's is.
+    """True when the work is signed off and in the base.
 
     `holds` tells whether the base still has a commit: one may be taken back, or merged elsewhere.
     """

@@ -42,7 +42,7 @@ _NO_PLAN = Plan(title="", steps=())
 class PinnedJudge(Struct, frozen=True):
     """Judges a session's contracts on its workspace, under what was pinned as it began."""
 
-    court: Judge
+    inner: Judge
     workspace: Workspace
     guards: Guards
     plan: Plan | None
@@ -54,7 +54,7 @@ class PinnedJudge(Struct, frozen=True):
             if part.id == subject and part.contract == contract:
                 guard = self.guards.of(part, {})
         case = Case(subject, contract, Phase.ATTEMPT, guard, provisional=provisional)
-        return replace(self.court.judge(case), provisional=provisional)
+        return replace(self.inner.judge(case), provisional=provisional)
 
     def content(self) -> str:
         """The digest of the content as it is now; the agent may still be writing."""
@@ -133,7 +133,7 @@ def _beginning(harness: Harness, session_id: str | None) -> Entry | None:
 
 
 def _first_pins(harness: Harness, place: PlanLocation, bound: PlanLocation | None) -> Pins:
-    """As approved, where the plan is; else as everything is now."""
+    """Pins as approved, where the plan is; else of everything as it is now."""
     plan, text = _NO_PLAN, ""
     if bound is not None:
         text = bound.read()
@@ -149,7 +149,7 @@ def _first_pins(harness: Harness, place: PlanLocation, bound: PlanLocation | Non
 def _judge(harness: Harness, place: PlanLocation, pins: Pins, plan: Plan | None) -> PinnedJudge:
     known = plan if plan is not None else _NO_PLAN
     workspace = open_pinned_workspace(harness, place, pins, known)
-    bench = CheckRunner(
+    runner = CheckRunner(
         pins.search_path,
         harness.environ,
         mark=workspace_lock(place),
@@ -157,6 +157,6 @@ def _judge(harness: Harness, place: PlanLocation, pins: Pins, plan: Plan | None)
         cancelled=is_cancelled,
     )
     redactor = redactor_of(harness, known, harness.settings)
-    court = open_judge(harness, place, pins, workspace, bench, redactor)
+    inner = open_judge(harness, place, pins, workspace, runner, redactor)
     guards = Guards.of_plan(pins, workspace, known, harness.home.installed_in(place.workspace))
-    return PinnedJudge(court, workspace, guards, plan)
+    return PinnedJudge(inner, workspace, guards, plan)

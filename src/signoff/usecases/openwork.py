@@ -54,7 +54,7 @@ def open_workspace(
     plan: Plan,
     apart: frozenset[str] = frozenset(),
 ) -> Workspace:
-    """Snapshots of this workspace live in a store of their own in the home folder."""
+    """Open the workspace; its snapshots live in a store of their own in the home folder."""
     writes = {glob for s in plan.subjects if s.contract is not None for glob in s.contract.writes}
     # What a contract says it writes itself is no work content: it counts as a by-product.
     declared = IgnoreFile("", "\n".join(f"/{glob}" for glob in sorted(writes)))
@@ -79,7 +79,7 @@ def open_pinned_workspace(
 
 
 def approved_workspace(harness: Harness, approved: ApprovedPlan) -> Workspace:
-    """The same of a plan that is known to be approved."""
+    """The pinned workspace of an approved plan."""
     return open_pinned_workspace(harness, approved.place, approved.pins, approved.plan)
 
 
@@ -89,7 +89,7 @@ def workspace_lock(place: PlanLocation) -> str:
 
 
 def lock_of_workspace(key: str) -> str:
-    """The same lock, by the workspace's key."""
+    """Name of a workspace's lock, by the workspace's key."""
     return f"workspace-{key}"
 
 
@@ -146,7 +146,7 @@ def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tu
 
 
 def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
-    """Our own output must not lie in the workspace: a file that grows as we print is not judged."""
+    """Refuse our own output in the workspace: a file that grows as we print is not judged."""
     root = workspace.root
     inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
     if not inside:
@@ -163,12 +163,12 @@ def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
 
 
 def attempt_reports(harness: Harness, run: str) -> Path:
-    """Where agents of a run leave their reports; no agent sees those of another run."""
+    """Folder in which agents of a run leave their reports; no agent sees those of another run."""
     return harness.home.logs / "attempts" / run
 
 
 def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enclosure:
-    """What confines the processes of a run on this machine, as the user chose it."""
+    """Enclosure for the processes of a run on this machine, as the user chose it."""
     chosen = harness.settings.sandbox
     user = Path(harness.environ.get("HOME", "/"))
     cache = user / ".cache"
@@ -200,7 +200,7 @@ def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enc
 def required_enclosure(
     harness: Harness, place: PlanLocation, search_path: str, settings: Settings
 ) -> Enclosure:
-    """What confines a run; where a sandbox is required, nobody works without or with a way out."""
+    """Enclosure of a run; refused where a required sandbox is missing or has a way out."""
     enclosure = enclosure_of(harness, place, search_path)
     if not settings.policy.require_sandbox:
         return enclosure
@@ -227,7 +227,7 @@ class Unopened(NamedTuple):
 
 
 def unopened(enclosure: Enclosure, workspace: Path) -> Unopened | None:
-    """None when every one of them is there."""
+    """Places that the user opened and that are missing; None when all are there."""
     missing = [storable_path(str(path)) for path in enclosure.missing(workspace)]
     if not missing:
         return None
@@ -238,7 +238,7 @@ def unopened(enclosure: Enclosure, workspace: Path) -> Unopened | None:
 
 
 def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, ...]:
-    """`~` is the user's home; what is relative lies in the workspace."""
+    """Resolve paths: `~` is the user's home; a relative one lies in the workspace."""
     homes = (str(user) + p[1:] if p == "~" or p.startswith("~/") else p for p in named)
     # Without `..`: a mount is made at the path as it is written, not at where it leads.
     return tuple(Path(os.path.normpath(workspace / path)) for path in homes)
@@ -259,7 +259,7 @@ class OpenWork(Struct, frozen=True):
 
     @property
     def enclosure(self) -> Enclosure:
-        return self.judge.bench.enclosure
+        return self.judge.runner.enclosure
 
 
 def open_work(
@@ -273,7 +273,7 @@ def open_work(
     place, pins, plan = approved.place, approved.pins, approved.plan
     workspace = approved_workspace(harness, approved)
     workspace.put_forward()
-    bench = CheckRunner(
+    runner = CheckRunner(
         pins.search_path,
         harness.environ,
         cancelled,
@@ -282,7 +282,7 @@ def open_work(
         enclosure=enclosure or enclosure_of(harness, place, pins.search_path),
     )
     redactor = redactor_of(harness, plan, approved.settings)
-    judge = open_judge(harness, place, pins, workspace, bench, redactor)
+    judge = open_judge(harness, place, pins, workspace, runner, redactor)
     installed = harness.home.installed_in(place.workspace)
     guards = Guards.of_plan(pins, workspace, plan, installed)
     return OpenWork(approved, workspace, judge, guards)
@@ -293,13 +293,13 @@ def open_judge(
     place: PlanLocation,
     pins: Pins,
     workspace: Workspace,
-    bench: CheckRunner,
+    runner: CheckRunner,
     redactor: Redactor,
 ) -> Judge:
     """A judge of this workspace: with a clean room where the sandbox can show one."""
     settings = settings_from_pin(pins.settings)
     policy, setup = settings.policy, settings.setup
-    enclosure = bench.enclosure
+    enclosure = runner.enclosure
     room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
     kept = harness.home.path / "setups" / workspace_key(place.workspace)
@@ -308,13 +308,13 @@ def open_judge(
         place.workspace,
         pins,
         NoEvidence(),
-        bench,
+        runner,
         rooms=Rooms(
             place.workspace,
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
             by_default=harness.settings.sandbox.clean_room,
-            setups=SetUps(setup, bench, workspace, kept, redactor) if setup and boxed else None,
+            setups=SetUps(setup, runner, workspace, kept, redactor) if setup and boxed else None,
         ),
         obstacles=Obstacles(
             pins, place.workspace, enclosure, held_out_checks(harness), policy.require_sandbox
@@ -337,7 +337,7 @@ def redactor_of(harness: Harness, plan: Plan, settings: Settings) -> Redactor:
 
 
 def learn_secrets(harness: Harness, plan_id: str) -> None:
-    """Have the ledger know what the approved plan passes on, before a person's words are kept."""
+    """Tell the ledger the secrets of the approved plan, before a person's words are kept."""
     entry = read_history(harness.ledger, plan_id).in_force
     if entry is not None:
         pins = read_pins(harness.ledger, entry)
@@ -356,5 +356,5 @@ def pin_watch(place: PlanLocation, pins: Pins) -> PinWatch:
 
 
 def workspace_key(workspace: Path) -> str:
-    """What a workspace is called in the home folder."""
+    """Name of a workspace in the home folder."""
     return digest_bytes(str(workspace).encode("utf-8", "surrogateescape"))[:24]

@@ -1,4 +1,4 @@
-"""Who asks: a person, or an agent in an attempt or a client; and which worker.
+"""Tell who asks: a person, or an agent in an attempt or a client; and which worker.
 
 One answer for every verb that is a person's: approve, reject, answer, sign, bind, install, undo.
 Where an agent could type a person's word, because Landlock leaves sockets open, that is recorded.
@@ -26,7 +26,7 @@ from signoff.process.ancestry import ProcessIdentity, ancestors, environment_has
 from signoff.process.sandboxes import best_isolation, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.storage.active import find_vault
-from signoff.storage.connected import ConnectedClient, client_above, end_seats, shells_above
+from signoff.storage.connected import ConnectedClient, client_above, end_notes, shells_above
 from signoff.storage.home import holders
 from signoff.storage.leases import home_identity
 from signoff.storage.records import Holder
@@ -64,7 +64,7 @@ def end_client(harness: Harness, session: str | None) -> tuple[ConnectedClient, 
     home = harness.home.path
     require_person(harness.environ, home)
     workspace = find_vault(harness.cwd, harness.environ).worktree
-    ended = end_seats(home, workspace, session)
+    ended = end_notes(home, workspace, session)
     if not ended:
         where = f"on `{session}`" if session else "here"
         raise NoSuchRun(f"no client is at work {where}", "signoff sessions")
@@ -126,7 +126,7 @@ def in_words(sockets: tuple[str, ...]) -> str:
 
 
 def word_of(by: str, sockets: tuple[str, ...]) -> dict[str, object]:
-    """Who decided, as it is recorded and shown; with what was open to somebody else."""
+    """The decider's name, as recorded and shown; with the sockets that others could have used."""
     if not sockets:
         return {"by": by}
     return {"by": f"{by} ({UNPROVEN})", "open_sockets": list(sockets)}
@@ -145,7 +145,7 @@ class Worker(Struct, frozen=True):
     named: bool
 
     def owns(self, holder: Holder) -> bool:
-        """Whether a claim is this worker's own.
+        """True when a claim is this worker's own.
 
         A script that asks in a shell of its own and runs in another is one worker all the same:
         what a process took that is no more may be used by anybody on its machine without a name.
@@ -160,12 +160,12 @@ class Worker(Struct, frozen=True):
         return process is None or _unnamed(process) != holder.worker
 
     def claimant(self, harness: Harness, plan: str) -> Holder:
-        """As the holder of a claim: not this short command, but whoever gave it."""
+        """Holder of a claim: not this short command, but the process that gave it."""
         here = self.driver(harness, plan)
         return replace(here, pid=self.pid)
 
     def driver(self, harness: Harness, plan: str) -> Holder:
-        """As the driver of a run: this process."""
+        """Holder of a run: this process, its driver."""
         return Holder.current(plan, self.name, home_identity(harness.home.path))
 
 

@@ -1,4 +1,4 @@
-"""What approval fixes: everything that a run of a plan obeys.
+"""Take the pins of an approval: everything that a run of a plan obeys.
 
 Pins are taken from the workspace as it is, brought up to date where an older version took them, and
 compared where a plan that was approved in one checkout runs in another of the same repository.
@@ -114,14 +114,14 @@ _LACKED = {
 
 
 class Upgrade(Struct, frozen=True):
-    """What one more approval adds to an older one, in words."""
+    """Additions of one more approval to an older one, in words."""
 
     pinned: tuple[str, ...]
     refused: tuple[str, ...]
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """What each line is about, and one thing of it."""
+        """Pairs of a heading and one thing below it."""
         parts = (("newly pinned", self.pinned), ("newly refused unless allowed", self.refused))
         return tuple((head, said) for head, words in parts for said in words)
 
@@ -150,7 +150,7 @@ def upgraded(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
 
 
 def describe(old: Pins, new: Pins) -> Upgrade:
-    """What the new pins have that the old ones lack, and what is refused since."""
+    """List what the new pins have and the old ones lack, and what is refused since."""
     refused = _refused_since_format_1(pinned_plan(new), new) if old.format < 2 else ()
     return Upgrade(tuple(_newly_pinned(old, new)), tuple(refused))
 
@@ -173,7 +173,7 @@ def _refused_since_format_1(plan: Plan, pins: Pins) -> Iterator[str]:
 
 
 def lacked_by(pins: Pins) -> str:
-    """What an older version did not pin, for who reads history; empty when it pinned all."""
+    """Things that an older version did not pin, for readers of history; empty if it pinned all."""
     words = [said for name, said in _LACKED.items() if getattr(pins, name) is None]
     return f"{OLDER}, which did not pin {', '.join(words)}" if pins.outdated and words else ""
 
@@ -236,7 +236,7 @@ def pins_for(harness: Harness, place: PlanLocation, pins: Pins, *, running: bool
 
 
 def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> None:
-    """Protected files a person edited after approving must not be blamed on the agent."""
+    """Refuse protected files that a person edited after approving: no agent is to blame."""
     place, plan, pins = approved.place, approved.plan, approved.pins
     if not pins.protected:
         return
@@ -253,14 +253,14 @@ def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> N
 
 
 def is_reconfigured(harness: Harness, place: PlanLocation, approval: Entry) -> bool:
-    """Whether a person approved other words than the configuration has now, of the same place."""
+    """True when a person approved another configuration than the present one, for this place."""
     pins = read_pins(harness.ledger, approval)
     same_place = pins.workspace == str(place.workspace)
     return same_place and pins.config_text != harness.config_text(place.workspace)
 
 
 def refuse_foreign_worktree(harness: Harness, place: PlanLocation) -> None:
-    """A worktree that is bound to one plan is worked on by no other."""
+    """Refuse a worktree that is bound to another plan."""
     if place.record.repository is None:
         return
     bound = harness.ledger.glance().binding(place.workspace, Path(place.record.repository))
@@ -278,7 +278,7 @@ def _quoted(named: str | Path) -> str:
 
 
 def pins_here(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
-    """What approving the same plan would pin here, with the approved search path and settings.
+    """Pins of the same plan here, with the approved search path and settings.
 
     An environment of the approved checkout is the one of this checkout here.
     """
@@ -292,7 +292,7 @@ def pins_here(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
 
 
 def tried_first(plan: Plan, pins: Pins) -> tuple[str, ...]:
-    """Whose checks are tried before anybody works, since not every place has the dependencies.
+    """Subjects whose checks are tried before anybody works: some places lack the dependencies.
 
     Those that reach outside, or need not be red, are judged when it is their turn.
     """

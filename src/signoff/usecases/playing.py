@@ -61,11 +61,11 @@ class Unheard:
     """Tells nobody what a run appends."""
 
     def tell(self, event: Event) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class AgentRequest(Struct, frozen=True):
-    """What the caller wants done, by whom, and how far it may go."""
+    """The caller's task, with the model that does it and its limits."""
 
     task: str
     model: Model | str
@@ -89,7 +89,7 @@ class AgentRequest(Struct, frozen=True):
 
 
 class Play:
-    """One sitting with everything it needs: session, tools, context, transcript, children."""
+    """One period of work with all it needs: session, tools, context, transcript, children."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Play:
         )
 
     def _play(self, setup: LoopSetup, name: str, past: Past | None) -> LoopReport:
-        """One sitting, with what all of this request have in common."""
+        """Set up one period of work, with what all of this request have in common."""
         request = self._request
         loop = AgentLoop(
             replace(
@@ -161,7 +161,7 @@ class Play:
     def _child(
         self, begun: Delegation, objective: str, tools: Sequence[Tool], context: ToolContext
     ) -> LoopReport:
-        """A child's sitting: its share of tokens, and no more turns or time than are left above."""
+        """Let a child work: with its share of tokens, turns and time that are left above."""
         child, parent = begun.session, self._loops[-1]
         assert child is not None
         transcript = self._transcript(child.id)
@@ -185,7 +185,7 @@ class Play:
         return report
 
     def _with_runtime(self, setup: LoopSetup) -> LoopSetup:
-        """With a session, on its chain of the ledger; else for as long as the process lives."""
+        """Add the tool-call runtime: on a session's chain, else for the process's lifetime."""
         session, ledger, watch = setup.session, self._harness.ledger, setup.context.watch
         policy = (session.policy if session is not None else self._harness.settings.agent).batches
         sure = self._request.confidence
@@ -210,7 +210,7 @@ class Play:
         )
 
         def record_halt(event: BatchEvent) -> None:
-            """A turn that the runtime ended is on record as a failure."""
+            """Record a turn that the runtime ended, as a failure."""
             if isinstance(event, Responded) and event.failed:
                 data = {"text": event.text[:LONGEST_TEXT]}
                 ledger.append(session.id, [Draft(Kind.TURN_HALTED, data)])
@@ -288,7 +288,7 @@ class Play:
 
 
 def checker_command(search_path: str, thin: Thresholds) -> str:
-    """How contracts run checkers; not on their search path, signoff starts as this process did.
+    """Command by which contracts run checkers; off their search path, as this process was started.
 
     Never from the folder it starts in: an agent could have put another one there.
     """
@@ -314,14 +314,14 @@ class WorkspaceWatch(Struct):
         return self._before.digest
 
     def content(self) -> str:
-        """The same, for a call that changes nothing."""
+        """The digest of the content, for a call that changes nothing."""
         with self._lock:
             seen = self.workspace.digest_now(quiet=False)
             self.workspace.remove_caches()
         return seen.digest
 
     def changed_since(self, mark: str) -> Changes:
-        """What differs from then; only files that evidence can cite have a digest."""
+        """Changes since then; only files that evidence can cite have a digest."""
         # Without a view of then, everything counts as changed.
         known = self._before is not None and self._before.digest == mark
         before = self._before if known and self._before is not None else Moment(mark, {}, {})

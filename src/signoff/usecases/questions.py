@@ -32,7 +32,7 @@ class InboxItem(Struct, frozen=True):
 
     @property
     def gone(self) -> bool:
-        """Whether nobody can work there any more: the run's folder is known not to exist."""
+        """True when nobody can work there any more: the run's folder is known not to exist."""
         here = self.host == os.uname().nodename
         return bool(self.workspace) and here and is_surely_gone(Path(self.workspace))
 
@@ -69,13 +69,13 @@ def open_items(ledger: Ledger, plan_id: str | None = None) -> tuple[InboxItem, .
 
 
 def ways_to_end(ledger: Ledger, place: PlanLocation) -> str:
-    """What ends the run of a plan, so that an edit of it can be approved."""
+    """The command that ends the run of a plan, so that an edit of it can be approved."""
     cancel = f"signoff cancel {place.quoted}"
     asked = [item for item in open_items(ledger, place.id) if Choice.REVISE in item.choices]
     return f"signoff answer {asked[0].id} revise, or {cancel}" if asked else cancel
 
 
 def _beginning(ledger: Ledger, plan: str, run: str) -> Mapping[str, Any]:
-    """What was recorded when the run began: where, and on which machine."""
+    """Record of the run's beginning: where, and on which machine."""
     began = next(iter(ledger.entries(plan, run=run)), None)
     return began.data if began is not None and began.kind is Kind.RUN_STARTED else {}

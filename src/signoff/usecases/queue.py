@@ -96,7 +96,7 @@ def _line(
 
 
 def _steps(harness: Harness, report: ReadyReport, plan: PlanFacts) -> tuple[int, int]:
-    """From what was last written down, if nothing happened since; else folded once more."""
+    """Done and all steps, from the last note if nothing happened since; else folded once more."""
     if not plan.begun and plan.plan is not None:
         return 0, len(plan.plan.steps)
     known = read_standing(harness.ledger, plan.record.id)
@@ -146,7 +146,7 @@ _LOOKS = 20
 
 
 class NextReport(Struct, frozen=True):
-    """What was handed out, if anything, and how all plans stood when it was decided."""
+    """The plan that was handed out, if any, and the state of all plans when it was decided."""
 
     worker: str
     handed: PlanFacts | None
@@ -219,7 +219,7 @@ def _own_claim(
 
 
 def _offers(ready: ReadyReport, unapproved: bool) -> Iterator[Offer]:
-    """What nobody keeps back, the most urgent first, and what may run beside it before the rest."""
+    """Plans that nobody keeps back, the most urgent first, with those that may run beside them."""
     known, answers = ready.census.by_name, ready.answer.by_name
     for name in (name for group in ready.answer.together for name in group):
         plan, answer = known[name], answers[name]

@@ -75,7 +75,7 @@ class PlanFacts(Struct, frozen=True):
 
     @property
     def begun(self) -> bool:
-        """Whether there is a run to speak of, and nobody has approved the plan anew since."""
+        """True when there is a run to speak of, and nobody has approved the plan anew since."""
         return self.history.run is not None and not self.history.approved_anew
 
     @property
@@ -88,7 +88,7 @@ class PlanFacts(Struct, frozen=True):
 
     @property
     def holder(self) -> str:
-        """Who drives it or was given it, in words."""
+        """The driver or the worker with a claim, in words."""
         if self.driver is not None:
             worker = f", worker {self.driver.holder.worker}" if self.driver.holder.worker else ""
             return f"{self.driver.holder}{worker}"
@@ -257,7 +257,7 @@ class _Look:
         return _BY_STATUS.get(history.status(plan.plan_digest), PlanStanding.NOT_APPROVED)
 
     def _disproved(self, record: PlanRecord, history: PlanHistory) -> str:
-        """Why a sign-off is not to be relied on: the chain is checked, and the gate asked again."""
+        """The reason not to rely on a sign-off: the chain is checked, and the gate asked again."""
         chain = self._harness.ledger.check_chain(record.id)
         if not chain.holds:
             return f"entry {chain.first_bad} of its ledger is not to be trusted: {chain.problem}"
@@ -291,7 +291,7 @@ def find_ready(harness: Harness) -> ReadyReport:
 
 
 def find_needs(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[Finding, ...]:
-    """What is wrong with a plan's `depends_on`, going by the other plans of its vault."""
+    """Faults in a plan's `depends_on`, going by the other plans of its vault."""
     name = place.name_in_vault
     if name is None or not parsed.plan.depends_on:
         return ()
@@ -300,7 +300,7 @@ def find_needs(harness: Harness, place: PlanLocation, parsed: Parsed) -> tuple[F
 
 
 def needs_findings(answer: PlanReadiness | None, parsed: Parsed) -> tuple[Finding, ...]:
-    """The same, from an answer that is known: a ring is an error, nobody's name a warning."""
+    """Findings from a known answer: a ring is an error, a name of no plan a warning."""
     numbered = enumerate(parsed.lines, 1)
     line = next((i for i, text in numbered if text.startswith("depends_on")), 1)
     text = parsed.lines[line - 1].rstrip("\r")
@@ -336,6 +336,6 @@ def refuse_unready(harness: Harness, place: PlanLocation, verb: str) -> None:
 
 
 def _around(harness: Harness, place: PlanLocation) -> Harness:
-    """As if asked from where the plan's vault is the vault."""
+    """The harness as if asked from the folder of the plan's vault."""
     repository = place.record.repository
     return replace(harness, cwd=Path(repository) if repository else place.vault.path.parent)

@@ -116,7 +116,7 @@ def export_receipt(
 
 
 def newest_of(found: Iterable[_OfRun], place: PlanLocation, run: str | None) -> _OfRun:
-    """What is about this run, or the newest; NoSuchRun where it was not signed off."""
+    """The one about this run, or the newest; NoSuchRun where it was not signed off."""
     wanted = [one for one in found if run is None or one.run == run]
     if not wanted:
         which = f"run `{run}` of plan `{place.name}`" if run else f"plan `{place.name}`"
@@ -171,7 +171,7 @@ def check_receipts(
 def check_anchors(
     plan: str, entries: Sequence[Entry], receipts: Collection[str], path: Path, *, whole: bool
 ) -> int:
-    """How many heads of this plan a file anchors, all of them still in the chain.
+    """Count the heads of this plan that a file anchors, all of them still in the chain.
 
     Of a chain that is not `whole`, what lies beyond its end cannot be told.
     """
@@ -201,7 +201,7 @@ def trusted_entries(harness: Harness, place: PlanLocation) -> tuple[Entry, ...]:
 def expected_statement(
     harness: Harness, name: str, signed: SignOff, previous: str | None
 ) -> dict[str, Any]:
-    """What a receipt of this sign-off must say, whoever made it and whenever."""
+    """The statement that a receipt of this sign-off must make, whoever made it and whenever."""
 
     def read_pins(digest: str) -> Pins:
         return Pins.from_bytes(harness.ledger.get_blob(digest))

@@ -84,14 +84,14 @@ from signoff.workspace.ignore import read_ignore_rules
 
 
 class DurableEngine(Protocol):
-    """Whatever makes a drive durable."""
+    """Makes a drive durable."""
 
     def drive(self, run: str, drive: Callable[[], Outcome | None]) -> Outcome | None:
         """Drive the run; None when it waits for a person."""
 
 
 class RunOptions(Struct, frozen=True):
-    """What the person asked for; whom the run tells, and what makes it durable."""
+    """The person's wishes, the reporter of the run, and the engine that makes it durable."""
 
     reporter: Reporter
     engine: Callable[[], DurableEngine]
@@ -109,7 +109,7 @@ class RunOptions(Struct, frozen=True):
 
 
 class RunReport(Struct, frozen=True):
-    """How it stands after driving; `outcome` is None while the run waits for a person."""
+    """State after driving; `outcome` is None while the run waits for a person."""
 
     outcome: Outcome | None
     status: StatusReport
@@ -189,7 +189,7 @@ def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -
 
 
 def _waiting(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
-    """It goes on as it was approved, or not at all: what is asked for now changes nothing."""
+    """Report a run that waits: options given now change nothing, it goes on as approved."""
     _mark(harness, approved, PlanStatus.IN_PROGRESS)
     report = _report(harness, approved.place, None)
     given = ["--yes"] if options.yes and report.status.edited else []
@@ -212,7 +212,7 @@ def _mark(harness: Harness, approved: ApprovedPlan, status: PlanStatus) -> None:
 def _approved(
     harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> ApprovedPlan:
-    """What the run goes by: an open one by its own pins, a new one by the newest approval."""
+    """The approval that the run obeys: an open run its own pins, a new one the newest approval."""
     if history.running:
         if older_pins(harness.ledger, history, "") is not None:
             # It goes on by today's pins; those of an older version need a person's word first.

@@ -51,12 +51,12 @@ class SessionRecord(Struct, frozen=True):
 
     @property
     def plan_digest(self) -> str | None:
-        """Of the person's plan that it works on; None when the agent made its own."""
+        """Digest of the person's plan that it works on; None when the agent made its own."""
         digest: str | None = self.started.data["plan_digest"]
         return digest
 
     def works_on(self, place: PlanLocation, digest: str) -> bool:
-        """Whether it is about this very plan as it reads now; equal text elsewhere is no reason."""
+        """True when it is about this very plan as it reads now; equal text elsewhere is not."""
         named = self.started.data.get("plan", place.id)
         return self.plan_digest == digest and bool(named == place.id)
 
@@ -72,7 +72,7 @@ class SessionRecord(Struct, frozen=True):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether its newest answer was accepted and nobody signed it since."""
+        """True when its newest answer was accepted and nobody signed it since."""
         answer = self.answer
         if answer is None or answer.kind is not Kind.ANSWER_ACCEPTED:
             return False
@@ -144,7 +144,7 @@ def plan_of(harness: Harness, record: SessionRecord) -> PlanLocation | None:
 
 
 def require_own(record: SessionRecord) -> None:
-    """What was delegated is signed, and proved, with the session that delegated it."""
+    """Refuse a delegated session: it is signed, and proved, with the one that delegated it."""
     if record.parent is not None:
         raise NoSuchRun(
             f"`{record.id}` is a part of `{record.parent}` and is signed with it",
@@ -153,7 +153,7 @@ def require_own(record: SessionRecord) -> None:
 
 
 def signed_place(harness: Harness, session: str) -> PlanLocation:
-    """Where the sign-off of a session is proved: by itself, or by the plan that it works on."""
+    """Plan under which a session's sign-off is proved: itself, or the plan that it works on."""
     record = find_session_record(harness, session)
     require_own(record)
     if record.plan_digest is None:
@@ -170,7 +170,7 @@ def _was_shut(entry: Entry) -> bool:
 
 
 class SessionLine(Struct, frozen=True):
-    """What `sessions` shows of one session, as it was recorded last."""
+    """One session as `sessions` shows it, from its last record."""
 
     id: str
     workspace: Path
@@ -206,7 +206,7 @@ def waiting_sessions(harness: Harness) -> Iterator[SessionLine]:
 
 
 def awaits(harness: Harness, record: SessionRecord, place: PlanLocation | None) -> bool:
-    """Whether its agent's answer was accepted, and nobody signed that since."""
+    """True when its agent's answer was accepted, and nobody signed that since."""
     awaiting = SessionStanding.AWAITING_SIGN_OFF
     return record.is_accepted and _by_plan(harness, record, place, awaiting) is awaiting
 
@@ -219,7 +219,7 @@ def newest_on(harness: Harness, place: PlanLocation, digest: str) -> SessionLine
 
 
 def session_status(harness: Harness, session: str) -> SessionStatus:
-    """Where a session stands on the content as it is now; nothing is judged for it."""
+    """State of a session on the content as it is now; nothing is judged for it."""
     record = find_session_record(harness, session)
     place = plan_of(harness, record)
     report = _open(harness, record, place).report()
@@ -261,7 +261,7 @@ def _line(
 
 
 def _told(harness: Harness, record: SessionRecord, own: SessionStanding) -> SessionStanding:
-    """What was recorded last counts; of work that nobody finished, whether anybody still works."""
+    """State by the last record; for unfinished work, it depends on anybody still being at work."""
     if own not in (SessionStanding.WORKING, SessionStanding.AWAITING_SIGN_OFF):
         return own
     if record.was_shut:

@@ -44,7 +44,7 @@ _AT_A_TERMINAL = "end the client, then signoff sign at a terminal of your own"
 
 
 class SignReport(Struct, frozen=True):
-    """What came of one session; `run` is the plan's own run, where a plan of a person was signed.
+    """Result for one session; `run` is the plan's own run, where a person's plan was signed.
 
     `run` is None while the session's own gate stays shut: then no run is begun.
     """
@@ -203,7 +203,7 @@ def _may_stand(record: Record, unchecked: bool) -> bool:
 
 
 def _require_no_agent(harness: Harness) -> str:
-    """Who signs, by name; ApprovalRefused from inside an attempt or a client."""
+    """Name of the person who signs; ApprovalRefused from inside an attempt or a client."""
     return require_person(harness.environ, harness.home.path, _AT_A_TERMINAL)
 
 

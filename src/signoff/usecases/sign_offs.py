@@ -1,4 +1,4 @@
-"""What a sign-off rests on, read from the ledger: the one way receipts are made and checked."""
+"""Read a sign-off's proof from the ledger: the one way receipts are made and checked."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sign_offs(entries: Sequence[Entry]) -> Iterator[SignOff]:
 
 
 def fold_entries(signed: SignOff, plan: Plan) -> State:
-    """Where the run stood when it was signed off, from its entries alone."""
+    """State of the run when it was signed off, from its entries alone."""
     return fold(State(plan, signed.run), signed.entries)
 
 

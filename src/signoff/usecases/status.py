@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Spending(Struct, frozen=True):
-    """What the newest run used so far; None where some attempt did not tell."""
+    """Usage of the newest run so far; None where some attempt did not tell."""
 
     tokens: int | None
     usd: float | None
@@ -51,7 +51,7 @@ class Waiting(Struct, frozen=True):
 
 
 class ContentStatus(Struct, frozen=True):
-    """What lies in the workspace, beside what was signed off."""
+    """Content of the workspace, compared with what was signed off."""
 
     differs: bool | None  # None: it could not be compared
     judged_again_at: str | None = None  # everything was kept on what is there now, in an audit
@@ -141,14 +141,14 @@ def _session(
 
 
 def how_to_take_edit(harness: Harness, place: PlanLocation, history: PlanHistory) -> str:
-    """What to do with a plan that was edited since its run was approved."""
+    """The command for a plan that was edited since its run was approved."""
     given = role_words(roles_given(harness, history))
     approve = f"signoff approve {place.quoted}{given}"
     return f"{ways_to_end(harness.ledger, place)}, then {approve}" if history.running else approve
 
 
 def _since(history: PlanHistory, signed: Entry, digest: str) -> tuple[str, ...]:
-    """What happened to the plan after it was signed off, in words."""
+    """Events after the sign-off of the plan, in words."""
     later = {e.kind for e in history.entries if e.seq > signed.seq}
     began = (e for e in history.entries if e.kind is Kind.RUN_STARTED and e.run == signed.run)
     edited = any(entry.data["plan_digest"] != digest for entry in began)

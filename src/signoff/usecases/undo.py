@@ -26,14 +26,14 @@ _KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 
 
 class HowFar(StrEnum):
-    """How far back, where it is no number of changes."""
+    """Distance to go back, where it is no number of changes."""
 
     STEP = "step"  # to where the step that the agent works on, or worked on last, began
     ALL = "all"  # to where the session began
 
 
 class UndoReport(Struct, frozen=True):
-    """What was put back, or would be, and what could not be; `left` more can be undone."""
+    """Changes that were put back, or would be, and those that could not be; `left` more remain."""
 
     session: str
     steps: tuple[UndoStep, ...]

@@ -98,7 +98,7 @@ def find(
 
 
 def _read_by_checks(harness: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
-    """What contracts that are still the same read in the last run, before anybody worked."""
+    """Files that unchanged contracts read in the last run, before anybody worked."""
     history = read_history(harness.ledger, place.id)
     if history.run is None:
         return {}
@@ -174,18 +174,18 @@ class RealSurroundings:
         return self._tools[name]
 
     def left_out(self, name: str) -> str:
-        """Where the workspace has it, on the person's search path and not on a contract's."""
+        """Path in the workspace, where the person's search path has it and a contract's has not."""
         own = self._environ.get("PATH", "")
         return left_out(name, own, self._search_path, self._workspace)
 
     def module_exists(self, name: str) -> bool:
-        """Whether an interpreter that a contract would find has it, or the workspace itself."""
+        """True when an interpreter that a contract would find has it, or the workspace itself."""
         own = (self._workspace / name, self._workspace / f"{name}.py")
         libraries = sys.stdlib_module_names | installed_modules(self._search_path)
         return name in libraries or any(map(os.path.lexists, own))
 
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:
-        """What the first attempt of this role would stumble over."""
+        """Troubles that the first attempt of this role would have."""
         role = self._settings.roles[name]
         found = troubles_of(role, self._search_path, self._workspace, self._environ)
         return (*found, *hosts_trouble(role, self._settings))
@@ -194,7 +194,7 @@ class RealSurroundings:
         return budget_trouble(self._settings.roles[name], budget, self._settings.prices)
 
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
-        """What bash says about them, unless that is known."""
+        """Bash's complaints about the texts, unless they are known to be valid."""
         return {} if self._valid_bash else syntax_problems(texts)
 
     @cached_property

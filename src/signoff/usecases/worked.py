@@ -1,4 +1,4 @@
-"""Who worked on what: the attempts of a run with agent, usage and verdict; a session's work."""
+"""List who worked on what: attempts of a run with agent, usage and verdict; a session's work."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Work(Struct, frozen=True):
 
     @property
     def claimed(self) -> bool:
-        """Whether it came to an end, which is all that an agent's word for "done" amounts to."""
+        """True when it came to an end, which is all that an agent's word for "done" amounts to."""
         return self.ending not in (OPEN, LOST)
 
 
@@ -115,7 +115,7 @@ def read_work(ledger: Ledger, session: str) -> SessionWork:
 
 
 def work_of(session: str, entries: Sequence[Entry], family: Sequence[Entry]) -> SessionWork:
-    """The same from entries: the session's own, and those that say what was used."""
+    """Work from entries: the session's own, and those that say what was used."""
     used = [entry.data for entry in family if entry.kind is Kind.SESSION_USAGE]
     models = dict.fromkeys(str(data["model"]) for data in used if data["model"])
     began = next(entry for entry in entries if entry.kind is Kind.SESSION_STARTED)

@@ -242,12 +242,12 @@ def prune(harness: Harness) -> tuple[Pruned, ...]:
 
 
 def default_path(repository: Repository, name: str) -> Path:
-    """Beside the main checkout, never in it: what lies in a checkout is its content."""
+    """Path beside the main checkout, never in it: what lies in a checkout is its content."""
     return repository.main.parent / f"{repository.main.name}.worktrees" / name
 
 
 def base_branch(git: Git, repository: Repository) -> str:
-    """What plans are merged into: the branch that the main checkout is on."""
+    """The branch into which plans are merged: the one that the main checkout is on."""
     found = find_worktree(git, repository.main).branch if not git.bare else None
     if found is None:
         raise UsageError(

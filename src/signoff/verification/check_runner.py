@@ -1,4 +1,4 @@
-"""Where contracts run: a clean environment, a fixed search path, limits, and an enclosure."""
+"""Run contracts: in a clean environment, with a fixed search path, limits, and an enclosure."""
 
 from __future__ import annotations
 
@@ -59,33 +59,33 @@ class CheckRunner(Struct, frozen=True):
     enclosure: Enclosure = UNCONFINED
 
     def run(
-        self, contract: Contract, seat: JudgingPlace, watch: OpenWatch | None = None
+        self, contract: Contract, spot: JudgingPlace, watch: OpenWatch | None = None
     ) -> ContractRun:
         """Run the contract's command and observe it, and what it opens, to its end."""
         limits = _limits(contract)
         # Made only for contracts that speak of it.
         if REPORT_DIR_VARIABLE not in contract.command:
-            return ContractRun(self._run(contract, seat, limits, watch=watch), {})
+            return ContractRun(self._run(contract, spot, limits, watch=watch), {})
         with _own_folder("signoff-report-") as reports:
             extra = {REPORT_DIR_VARIABLE: str(reports)}
-            seen = self._run(contract, seat, limits, extra=extra, writable=(reports,), watch=watch)
+            seen = self._run(contract, spot, limits, extra=extra, writable=(reports,), watch=watch)
             return ContractRun(seen, read_reports(reports))
 
-    def run_product(self, product: Contract, seat: JudgingPlace) -> Observation:
+    def run_product(self, product: Contract, spot: JudgingPlace) -> Observation:
         """Run the product for a check that sees only its output; no file of the check is there."""
         most = LONGEST_LIST_BYTES
         limits = replace(_limits(product), keep_head=most, max_output=most)
-        return self._run(product, seat, limits, silent=True)
+        return self._run(product, spot, limits, silent=True)
 
     def ask_heldout(
         self,
         check: HeldOut,
         hidden: Contract,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         linked: tuple[str, ...],
         approved: Callable[[Path], None] | None = None,
     ) -> tuple[UnboundVerdict, Observation]:
-        """What a held-out check says, of the product itself or of what the product printed.
+        """Ask a held-out check about the product itself, or about what the product printed.
 
         One that cannot run is asked again on the content that `approved` puts into a folder: if it
         can run there, it is the product that keeps it from running.
@@ -93,16 +93,16 @@ class CheckRunner(Struct, frozen=True):
         printed: bytes | None = None
         if check.product is not None:
             product = replace(hidden, command=check.product)
-            seen = self.run_product(product, seat)
+            seen = self.run_product(product, spot)
             failing = failing_product(product, seen)
             if failing is not None:
                 return failing, seen
             printed = seen.stdout.kept
-        observation = self.run_heldout(hidden, seat, check.folder, printed, linked)
+        observation = self.run_heldout(hidden, spot, check.folder, printed, linked)
         answer = answer_of(hidden, observation)
         if answer.reason is Reason.INFRASTRUCTURE and approved is not None and printed is None:
             with suppress(StorageFailed):  # that content is not known here
-                then = self.run_heldout(hidden, seat, check.folder, None, linked, approved)
+                then = self.run_heldout(hidden, spot, check.folder, None, linked, approved)
                 able = answer_of(hidden, then).result is not Result.UNKNOWN
                 answer = REFUSED if able else answer
         return answer, observation
@@ -110,7 +110,7 @@ class CheckRunner(Struct, frozen=True):
     def run_heldout(
         self,
         contract: Contract,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         folder: Path,
         printed: bytes | None = None,
         linked: Collection[str] = (),
@@ -126,22 +126,22 @@ class CheckRunner(Struct, frozen=True):
         With `fill` it is run on other content, which that puts into a folder.
         """
         with _own_folder(".", folder.parent) as place:
-            workspace, copy = seat.folder, place / "files"
+            workspace, copy = spot.folder, place / "files"
             shutil.copytree(folder, copy, symlinks=True)
             # Without settings near its tests pytest lists every folder up to the one that they
             # share with the workspace, and a sandbox may hide what lies there.
             (place / "pytest.ini").touch()
             if printed is not None:
                 (copy / OUTPUT_FILE).write_bytes(printed)
-                seat = JudgingPlace(place / "empty")
-                seat.folder.mkdir()
+                spot = JudgingPlace(place / "empty")
+                spot.folder.mkdir()
             elif fill is not None or not (
-                self.enclosure.isolation is Isolation.NONE or seat.mounts
+                self.enclosure.isolation is Isolation.NONE or spot.mounts
             ):
-                seat = _disposable(seat.folder, linked, place / "work", fill)
+                spot = _disposable(spot.folder, linked, place / "work", fill)
             return self._run(
                 contract,
-                seat,
+                spot,
                 _limits(contract),
                 argv=script_command(copy / CONTRACT_FILE),
                 extra={FOLDER_VARIABLE: str(copy)},
@@ -166,7 +166,7 @@ class CheckRunner(Struct, frozen=True):
     def _run(
         self,
         contract: Contract,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         limits: Limits,
         *,
         argv: tuple[str, ...] | None = None,
@@ -181,7 +181,7 @@ class CheckRunner(Struct, frozen=True):
         show = None if silent else self.on_output
         command = Command(
             argv=argv or shell_command(contract.command),
-            cwd=seat.folder,
+            cwd=spot.folder,
             env=clean_environment(
                 self.environ,
                 path=self.search_path,
@@ -196,7 +196,7 @@ class CheckRunner(Struct, frozen=True):
             born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
-            confinement=self.enclosure.for_contract(contract, seat, readable, writable, shown),
+            confinement=self.enclosure.for_contract(contract, spot, readable, writable, shown),
         )
         observation = run(
             command,

@@ -53,7 +53,7 @@ _UNCOUNTED = "{said}; tests are run here and none are counted: {untold}"
 
 
 def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
-    """Whether the contract is run as a run begins, to count: it says a number, or calls a runner.
+    """True when the contract is run at the start, to count: it says a number, or calls a runner.
 
     `texts` is what the contract runs indirectly: scripts, recipes, package scripts.
     """
@@ -69,7 +69,7 @@ def count(
     texts: Sequence[str] = (),
     redactor: Redactor = NOTHING_SECRET,
 ) -> TestCounts | None:
-    """What one run of the contract says about its tests and checked files; None when nothing.
+    """Count the tests and checked files of one run of the contract; None when nothing is told.
 
     Names are as they are stored: a secret in one must not make it look like another test.
     """
@@ -101,7 +101,7 @@ def count_tests(
     recipes: Sequence[str] = (),
     ended_well: bool = True,
 ) -> TestCounts | None:
-    """What one run of a contract says about its tests; None when it says nothing.
+    """Count the tests of one run of a contract; None when it says nothing about them.
 
     The streams may have a gap in the middle. `reports` must come from a folder that was empty when
     the contract started (`read_reports`): a report of an earlier run is not evidence. `recipes` are
@@ -120,7 +120,7 @@ def count_tests(
 
 
 def count_files(texts: Sequence[str], stdout: bytes, stderr: bytes) -> int:
-    """How many files the checkers in these texts say they looked at; 0 where they do not say."""
+    """Number of files that the checkers in these texts say they looked at; 0 if they do not say."""
     if not any(tools_called(text) & SAYS_FILES for text in texts):
         return 0
     lines = (line for data in (stdout, stderr) for line in lines_of(data) if len(line) < 1_000)
@@ -155,7 +155,7 @@ def remarked(answer: UnboundVerdict, counts: TestCounts | None) -> UnboundVerdic
 def judge_counts(
     contract: Contract, counts: TestCounts | None, baseline: TestCounts | None
 ) -> UnboundVerdict | None:
-    """Why a contract that held otherwise is not kept; None when the counts are as they should be.
+    """Refuse a contract that held otherwise, because of its counts; None when they are right.
 
     `tests >= N` counts tests that passed. Against the baseline, tests that are gone or skipped
     break the contract unless the step says `may_shrink`.
@@ -177,7 +177,7 @@ def judge_counts(
 def checks_of(
     contract: Contract, texts: Sequence[str], baseline: TestCounts | None, paths: Container[str]
 ) -> Checks | None:
-    """What the contract runs that could be silenced; None where that is nothing, or is allowed.
+    """Tools of the contract that could be silenced; None where there are none, or it is allowed.
 
     Where the baseline did not reach every test, or could not be counted, marks that skip tests
     count too. `paths` are the files and folders there are: a tool that is given some looks there.
@@ -198,7 +198,7 @@ def checks_of(
 
 
 def judge_suppressions(found: Sequence[Suppression]) -> UnboundVerdict | None:
-    """Why a contract that held otherwise is not kept: its checks were told to look away."""
+    """Refuse a contract that held otherwise: its checks were told to look away."""
     shown = []
     for what, plural, gone in (
         ("new suppression", "new suppressions", False),
@@ -274,7 +274,7 @@ def _lost(then: TestCounts, now: TestCounts) -> list[str]:
 
 
 def _unmatched(missing: list[str], added: list[str]) -> list[str]:
-    """Those for which no new case of the same test runs: `test_price[5]` may become `[7]`."""
+    """Tests for which no new case of the same test runs: `test_price[5]` may become `[7]`."""
     cases = Counter(test.partition("[")[0] for test in added if test.endswith("]"))
     left = []
     for test in missing:

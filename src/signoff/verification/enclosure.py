@@ -1,4 +1,4 @@
-"""What stands between the machine and the processes of a run: one profile each for both kinds.
+"""Confine the processes of a run: one profile each for contracts and agents.
 
 contract   the folder it judges writable, the rest read-only, no network unless it says so
 agent      the workspace writable, vault and git metadata read-only, network as the role says
@@ -28,7 +28,7 @@ PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
 
 
 class JudgingPlace(Struct, frozen=True):
-    """Where one contract is judged: the workspace itself, or a clean room shown in its place."""
+    """The place where one contract is judged: the workspace itself, or a clean room shown there."""
 
     folder: Path
     judged_in: JudgeIn = JudgeIn.WORKSPACE
@@ -52,12 +52,12 @@ class Enclosure(Struct, frozen=True):
 
     @property
     def of_agents(self) -> Isolation:
-        """What agents are confined by."""
+        """Isolation of the agents."""
         return self.isolation if self.agents else Isolation.NONE
 
     @property
     def sealed(self) -> bool:
-        """Whether neither agents nor contracts can change anything but the content."""
+        """True when neither agents nor contracts can change anything but the content."""
         return self.of_agents is not Isolation.NONE
 
     def missing(self, workspace: Path) -> tuple[Path, ...]:
@@ -73,7 +73,7 @@ class Enclosure(Struct, frozen=True):
     def for_contract(
         self,
         contract: Contract,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
         shown: tuple[Path, ...] = (),
@@ -81,16 +81,16 @@ class Enclosure(Struct, frozen=True):
         """The profile of a contract; None when nothing confines it."""
         if self.isolation is Isolation.NONE:
             return None
-        in_room = seat.judged_in is JudgeIn.CLEAN
+        in_room = spot.judged_in is JudgeIn.CLEAN
         return Confinement(
             isolation=self.isolation,
-            writable=(*(() if in_room else (seat.folder,)), *self._opened(seat, shown), *writable),
+            writable=(*(() if in_room else (spot.folder,)), *self._opened(spot, shown), *writable),
             readonly=() if in_room else self.untouchable,
-            readable=(*self._tool_folders(seat.folder), *self.readable, *readable),
+            readable=(*self._tool_folders(spot.folder), *self.readable, *readable),
             shown=shown,
             hidden=self.hidden,
             scratch=self.scratch,
-            mounts=seat.mounts,
+            mounts=spot.mounts,
             network=contract.network is True,
             # What is shown to it alone must not leave with it.
             traceless=bool(shown),
@@ -129,13 +129,13 @@ class Enclosure(Struct, frozen=True):
 
     @staticmethod
     def variables(isolation: Isolation) -> dict[str, str]:
-        """What a process confined like this must be told about where it is."""
+        """Variables that tell a process confined like this where it is."""
         return {"TMPDIR": PRIVATE_TMP} if isolation.has_own_view else {}
 
-    def _opened(self, seat: JudgingPlace, shown: tuple[Path, ...]) -> Iterator[Path]:
-        """What the user opened outside the workspace; nothing where something must not leave."""
+    def _opened(self, spot: JudgingPlace, shown: tuple[Path, ...]) -> Iterator[Path]:
+        """Paths outside the workspace that the user opened; none where something must not leave."""
         for path in () if shown else self.writable:
-            if not path.is_relative_to(seat.folder) and _is_there(path):
+            if not path.is_relative_to(spot.folder) and _is_there(path):
                 yield path
 
     def _tool_folders(self, workspace: Path) -> tuple[Path, ...]:

@@ -33,11 +33,11 @@ class Case(Struct, frozen=True):
 
     @property
     def before_work(self) -> bool:
-        """Whether nobody worked yet, so that nothing can have been influenced."""
+        """True when nobody worked yet, so that nothing can have been influenced."""
         return self.phase in (Phase.BEFORE, Phase.BASELINE)
 
     def may_reuse(self, earlier: Entry) -> bool:
-        """Whether an earlier verdict is reused instead of judging again.
+        """True when an earlier verdict is reused instead of judging again.
 
         A broken contract is run again after an attempt: only a person or a new attempt led here.
         What was never run to its end says nothing about the contract, in no phase. What
@@ -75,34 +75,34 @@ class EvidenceKey(Struct, frozen=True):
 
 
 class Evidence(Protocol):
-    """Where earlier verdicts are looked up."""
+    """Lookup of earlier verdicts."""
 
     def find_verdict(self, key: str) -> Entry | None:
         """The newest trustworthy verdict with this evidence key."""
 
     def verdicts_on(self, subject: str, snapshot: str) -> Sequence[Entry]:
-        """What was said of the subject on this content, whatever lay beside it."""
+        """Verdicts about the subject on this content, whatever lay beside it."""
 
 
 class NoEvidence:
-    """Nothing was judged before: what an audit wants, and a run that has just begun."""
+    """Evidence with nothing in it: for an audit, and a run that has just begun."""
 
     def find_verdict(self, key: str) -> None:
-        """There is none."""
+        """Find none."""
         del key
 
     def verdicts_on(self, subject: str, snapshot: str) -> Sequence[Entry]:
-        """There are none."""
+        """Find none."""
         del subject, snapshot
         return ()
 
 
 def was_broken(evidence: Evidence, subject: str, now: Snapshot) -> bool:
-    """Whether the contract said no to the same content, with other by-products beside it."""
+    """True when the contract said no to the same content, with other by-products beside it."""
     said_no = (e for e in evidence.verdicts_on(subject, now.digest) if e.data["reason"] in SAID_NO)
     return any(e.data["environment"] != now.environment for e in said_no)
 
 
 def said(reason: Reason, earlier: Entry | None) -> bool:
-    """Whether this is why an earlier verdict was not kept."""
+    """True when an earlier verdict has this reason."""
     return earlier is not None and earlier.data["reason"] == reason

@@ -1,4 +1,4 @@
-"""Which files must be as pinned for whom: approved ones, what accepted steps left, the plan."""
+"""Select the files that must be as pinned: approved ones, those of accepted steps, the plan."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Guards(Struct, frozen=True, dict=True):
         plan: Plan,
         installed: Mapping[str, str] | None = None,
     ) -> Guards:
-        """With everything that a step may have to know of the others."""
+        """Guards of a plan, with everything that a step may have to know of the others."""
         protects = {glob for step in plan.steps for glob in step.protects}
         lasting: dict[str, tuple[str, ...]] = {}
         so_far: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Guards(Struct, frozen=True, dict=True):
         allowed: tuple[str, ...] = (),
         contract: Contract | None = None,
     ) -> Guard:
-        """What must not have changed when this subject's contract (or another) is judged.
+        """Files that must not have changed when this subject's contract (or another) is judged.
 
         Before a postcondition that is all that steps protect. `allowed` is what a person let it
         change since the plan was approved.
@@ -109,17 +109,15 @@ class Guards(Struct, frozen=True, dict=True):
         return guard.allowing(allowed) if allowed else guard
 
     def _of_step(self, guard: Guard, step: Step, contract: Contract, produced: Produced) -> Guard:
-        """Of a step: what it owns itself may change, and it answers for what lasts before it."""
+        """Guard of a step: its own files may change, and it answers for what lasts before it."""
         return replace(
             guard,
             protects=step.protects,
-            may_change=(*contract.may_change, *step.produces),
             produced=_merged(produced, without=step.id),
             influences=self._approved_influences(step, contract),
             # Of a list's items only the content of that time is known, not what lay beside it.
             sees_ignored=step.parent is None or bool(self._activated),
             produces=step.produces,
-            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
             own_touches=self.bound_of(step) if step.touches else (),
             lasting=self._lasting(step),
             makes=self._makes(step, contract, guard.products),
@@ -134,7 +132,7 @@ class Guards(Struct, frozen=True, dict=True):
         return tuple(dict.fromkeys((*step.touches, *step.produces, *allowed, *self.writes)))
 
     def protected_from(self, step: Step) -> tuple[str, ...]:
-        """What the step's agent must leave alone: what it protects itself, and what still lasts."""
+        """Globs that the step's agent must leave alone: its own, and those that still last."""
         return tuple(dict.fromkeys((*step.protects, *self._lasting(step))))
 
     def owned_by(
@@ -202,7 +200,7 @@ class Guards(Struct, frozen=True, dict=True):
         return sorted(p for p in influences if p in products and products[p].step != step.id)
 
     def deciding(self, step: Step) -> tuple[str, ...]:
-        """What decides the step's check and so is protected from it, as names for its agent.
+        """Files that decide the step's check and so are protected from it, as names for its agent.
 
         Scripts that are not there yet are among them: the step may not add them either.
         """
@@ -217,8 +215,9 @@ class Guards(Struct, frozen=True, dict=True):
         }
         scripts = {script.path for script in analyse(contract.command).scripts}
         names |= scripts - {file_of(name) for name in pinned}
-        settled = (*contract.may_change, *step.produces, *step.protects)
-        return tuple(sorted(n for n in names if not matches_any(settled, file_of(n))))
+        settled = (*contract.may_change, *step.protects)
+        left = (n for n in names if file_of(n) not in step.produces)
+        return tuple(sorted(n for n in left if not matches_any(settled, file_of(n))))
 
     def _lasting(self, step: Step) -> tuple[str, ...]:
         return self.lasting.get(step.parent or step.id, ())
@@ -236,7 +235,7 @@ class Guards(Struct, frozen=True, dict=True):
         return frozenset(self.workspace.manifest(self.pins.snapshot))
 
     def _approved_influences(self, step: Step, contract: Contract) -> Mapping[str, str]:
-        """As pinned; for an item of a list, whose contract was not known then, from the content."""
+        """Influences as pinned; for an item of a list, unknown at approval, from the content."""
         if step.parent is None:
             return self.pins.steering.get(step.id, {})
         found = self._influences(contract, self.pins.snapshot)
@@ -271,7 +270,7 @@ def _bound_of(plan: Plan) -> tuple[str, ...]:
 
 
 def _changeable(plan: Plan) -> tuple[str, ...]:
-    """What a line of the plan lets anybody change; of what is produced, the exact paths."""
+    """Paths that a line of the plan lets anybody change; of what is produced, the exact paths."""
     contracts = [s.contract for s in plan.subjects if s.contract is not None]
     named = [glob for c in contracts for glob in (*c.may_change, *c.writes)]
     named += [p for step in plan.steps for p in step.produces if not has_wildcard(p)]
@@ -326,7 +325,7 @@ class PinWatch(Struct):
         return seen, "\n".join(parts)[:LONGEST_DIFFERENCE]
 
     def question(self) -> str:
-        """What a person is asked about an edit; a file that is gone was not edited."""
+        """The question to a person about an edit; a file that is gone was not edited."""
         goes_on = "the run goes by what was approved: retry goes on with that"
         if os.path.lexists(self.plan_path):
             return (
@@ -341,7 +340,7 @@ class PinWatch(Struct):
 
     @staticmethod
     def digest_of_edit(plan: str | None, config: str) -> str:
-        """How the ledger names what was noticed: by the plan's digest and the configuration."""
+        """The ledger's name for a noticed edit: from the plan's digest and the configuration."""
         return digest_of({"plan": plan, "config": config})
 
     def _plan_now(self) -> str | None:
@@ -352,7 +351,7 @@ class PinWatch(Struct):
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """What changes whenever a file does; asked for at every step, where reading would cost."""
+    """Data that changes whenever a file does; asked for at every step, where reading would cost."""
     try:
         seen = path.lstat()
     except OSError:

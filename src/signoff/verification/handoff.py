@@ -78,12 +78,12 @@ HANDOFF: dict[str, str] = {
 
 
 def is_handoff(path: str) -> bool:
-    """Whether some other program obeys what lies at this path of a workspace."""
+    """True when some other program obeys the file at this path of a workspace."""
     return bool(reason_for(path))
 
 
 def reason_for(path: str) -> str:
-    """Who obeys it; empty when nobody does."""
+    """The program that obeys it; empty when none does."""
     return next((why for glob, why in HANDOFF.items() if matches_any((glob,), path)), "")
 
 
@@ -116,7 +116,7 @@ def changed_handoffs(
     changes: Iterable[Change],
     installed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """What was created, changed or removed: at its known place, or anywhere in the content.
+    """Hand-offs that were created, changed or removed: at known places, or in the content.
 
     Not what is as `install` left it: by its sha256, or gone where it took a file away.
     """

@@ -46,7 +46,7 @@ class HeldOut(Struct, frozen=True):
 
     @property
     def kind(self) -> HeldOutKind:
-        """How it meets the product."""
+        """Kind of the check: with or without a product that runs apart."""
         return HeldOutKind.IN_PROCESS if self.product is None else HeldOutKind.SEPARATE
 
     def as_contract(self, visible: Contract) -> Contract:
@@ -86,7 +86,7 @@ def _command(name: str, path: Path) -> str:
 
 
 def answer_of(check: Contract, observation: Observation) -> UnboundVerdict:
-    """What the check says of the work; unknown where it is the check that did not work."""
+    """The check's verdict on the work; unknown where the check itself did not work."""
     answer = compare(check, observation)
     code = observation.exit_code or 0
     if answer.result is Result.UNKNOWN:
@@ -114,7 +114,7 @@ def failing_product(product: Contract, seen: Observation) -> UnboundVerdict | No
 
 
 def _is_unable(command: str, code: int, observation: Observation) -> bool:
-    """Whether the program that checks says that it could not."""
+    """True when the program that checks says that it could not."""
     if code == _NO_SCRIPT and _CANNOT_OPEN in observation.stderr.kept:
         return True
     return any(code in _UNABLE.get(tool, ()) for tool in tools_called(command))

@@ -41,7 +41,7 @@ _KINDS = {
 
 
 class Ignored:
-    """What the ignore rules keep out of a snapshot, by the topmost paths that a walk met.
+    """Files that the ignore rules keep out of a snapshot, by the topmost paths that a walk met.
 
     Links are never followed, and nothing is looked at before a question needs it.
     """
@@ -53,7 +53,7 @@ class Ignored:
         self._states: dict[str, FileState | None] = {}
 
     def state(self, path: str) -> FileState | None:
-        """What lies at an ignored path; None for every other path."""
+        """State of an ignored path; None for every other path."""
         if not self._topmost or self.topmost(path) is None:
             return None
         if path not in self._states:
@@ -129,7 +129,7 @@ class Ignored:
         return self.present(path for path in kept if not self._is_large(path))
 
     def _is_large(self, path: str) -> bool:
-        """Whether it is data: no tool keeps its settings in this much."""
+        """True for data: no tool keeps its settings in this much."""
         if configures(path):
             return False
         try:
@@ -212,7 +212,7 @@ class Ignored:
         return path or None
 
     def present(self, paths: Iterable[str]) -> dict[str, FileState]:
-        """What lies at these paths, as far as they are ignored and there."""
+        """States of those paths that are ignored and exist."""
         states = ((path, self.state(path)) for path in paths)
         return {path: state for path, state in states if state is not None}
 
@@ -231,7 +231,7 @@ class Ignored:
             return FileState(FileKind.OTHER, False, 0, f"unreadable: {error.strerror}")
 
     def _is_folder(self, folder: str) -> bool:
-        """Whether a path leads to a folder without passing a link."""
+        """True when a path leads to a folder without passing a link."""
         if not folder:
             return True
         if folder not in self._folders:
@@ -243,7 +243,7 @@ class Ignored:
         return self._folders[folder]
 
     def place(self, path: str) -> Path:
-        """Where a path lies on disk."""
+        """Path on disk."""
         return self._root / path
 
     @cached_property
@@ -281,7 +281,7 @@ def _content_digest(place: Path, kind: FileKind, seen: os.stat_result) -> str:
 
 
 def configures(path: str) -> bool:
-    """Whether a tool obeys a file of this name wherever it finds it."""
+    """True when a tool obeys a file of this name wherever it finds it."""
     name = posixpath.basename(path)
     return any(fnmatchcase(name, pattern) for pattern in _CONFIGURES)
 

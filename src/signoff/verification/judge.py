@@ -81,7 +81,7 @@ class Judge(Struct, frozen=True):
     root: Path
     pins: Pins
     evidence: Evidence
-    bench: CheckRunner
+    runner: CheckRunner
     rooms: Rooms
     obstacles: Obstacles
     judgings: int = 1
@@ -133,29 +133,29 @@ class Judge(Struct, frozen=True):
         compared: Compared,
     ) -> Verdict:
         try:
-            seat = self.rooms.seat(case.contract, before.digest)
+            spot = self.rooms.place_for(case.contract, before.digest)
         except SetupFailed as failed:
             if case.before_work or not self.rooms.sets_up(self.pins.snapshot, failed):
                 raise
             return unbuilt(verdict, failed)
-        if isinstance(seat, UnboundVerdict):
-            return replace(verdict, **seat._asdict())
-        note = seat.note
-        if seat.setup is None and not case.before_work:
+        if isinstance(spot, UnboundVerdict):
+            return replace(verdict, **spot._asdict())
+        note = spot.note
+        if spot.setup is None and not case.before_work:
             note = "; ".join(filter(None, (note, self.since_approval.needs_setup(before))))
-        verdict = replace(verdict, judged_in=seat.judged_in, room=note)
-        caches = () if case.provisional or seat.setup is not None else compared.caches
-        if case.beside and (caches or seat.judged_in is not JudgeIn.CLEAN):
+        verdict = replace(verdict, judged_in=spot.judged_in, room=note)
+        caches = () if case.provisional or spot.setup is not None else compared.caches
+        if case.beside and (caches or spot.judged_in is not JudgeIn.CLEAN):
             return replace(verdict, **NEEDS_WORKSPACE._asdict())
-        loose = self._loose(case, seat, compared)
-        if seat.judged_in is JudgeIn.CLEAN and not caches:
-            return self._run_in(seat, case, verdict, before, earlier, loose)
+        loose = self._loose(case, spot, compared)
+        if spot.judged_in is JudgeIn.CLEAN and not caches:
+            return self._run_in(spot, case, verdict, before, earlier, loose)
         with self.workspace.without_caches(caches):
-            return self._run_in(seat, case, verdict, before, earlier, loose)
+            return self._run_in(spot, case, verdict, before, earlier, loose)
 
     def _run_in(
         self,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         case: Case,
         verdict: Verdict,
         before: Snapshot,
@@ -164,17 +164,17 @@ class Judge(Struct, frozen=True):
     ) -> Verdict:
         contradicts = said(Reason.EXPECTATION, earlier)
         times = max(self.judgings, CONFIRMATIONS if contradicts else 1)
-        judged, opened = self._run_once(case, verdict, before, seat, loose)
+        judged, opened = self._run_once(case, verdict, before, spot, loose)
         for _ in range(times - 1 if judged.kept else 0):
-            seat = self.rooms.again(seat, before.digest)
-            again, more = self._run_once(case, verdict, before, seat, loose)
+            spot = self.rooms.again(spot, before.digest)
+            again, more = self._run_once(case, verdict, before, spot, loose)
             opened = opened.joined(more)
             if not again.kept:
                 return flaky(again)
         if judged.kept and contradicts and self._sealed(case.contract):
             return flaky(judged)
         if not judged.kept:
-            judged = self._explained(case, verdict, judged, before, seat)
+            judged = self._explained(case, verdict, judged, before, spot)
         if case.before_work and self.blobs is not None and opened != OpenedFiles():
             read = opened.to_bytes(self.workspace.manifest(before.digest))
             kept = self.blobs.put_blob(read, durable=False)
@@ -183,38 +183,38 @@ class Judge(Struct, frozen=True):
             outside = self.since_approval.outside(case.contract, case.guard, before)
             if outside:
                 return out_of_bounds(judged, outside, case.guard)
-            judged = self._without_influences(case, judged, before, seat, opened, loose)
+            judged = self._without_influences(case, judged, before, spot, opened, loose)
         if judged.kept and case.contract.heldout is not None:
-            return self._held_out(case, judged, before, seat, said(Reason.HELD_OUT, earlier))
+            return self._held_out(case, judged, before, spot, said(Reason.HELD_OUT, earlier))
         return judged
 
     def _explained(
-        self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, seat: JudgingPlace
+        self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, spot: JudgingPlace
     ) -> Verdict:
-        """Whether something of the machine keeps the check from working."""
+        """Find out if something of the machine keeps the check from working."""
         if not case.before_work:
             told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)
-            return denied_since(judged, told, self.bench.enclosure, self.root)
+            return denied_since(judged, told, self.runner.enclosure, self.root)
         untouched = before.digest == self.pins.snapshot
-        if case.beside and untouched and seat.setup is None and self.workspace.byproducts:
+        if case.beside and untouched and spot.setup is None and self.workspace.byproducts:
             return replace(judged, **NEEDS_WORKSPACE._asdict())  # it would be tried there
 
-        def run(place: JudgingPlace, bench: CheckRunner) -> Verdict:
+        def run(place: JudgingPlace, runner: CheckRunner) -> Verdict:
             if not untouched:
                 return judged  # agents worked on it: it decides nothing about where it is judged
             place = self.rooms.again(place, before.digest)
-            return replace(self, bench=bench)._run_once(case, verdict, before, place)[0]
+            return replace(self, runner=runner)._run_once(case, verdict, before, place)[0]
 
         contract, texts = case.contract, self._texts(case.contract, before.digest)
-        return Trial(contract, texts, judged, seat, self.workspace, self.bench, run).explain()
+        return Trial(contract, texts, judged, spot, self.workspace, self.runner, run).explain()
 
     def _sealed(self, contract: Contract) -> bool:
-        """Whether nothing but the content can have changed the answer."""
-        return self.bench.enclosure.sealed and contract.network is not True
+        """True when nothing but the content can have changed the answer."""
+        return self.runner.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case, seat: JudgingPlace, compared: Compared) -> LooseFiles:
+    def _loose(self, case: Case, spot: JudgingPlace, compared: Compared) -> LooseFiles:
         """Ignored files that the check may obey, as they are before it runs."""
-        if case.before_work or seat.setup is not None:
+        if case.before_work or spot.setup is not None:
             return LooseFiles()
         ignored = Ignored(self.root, self.workspace.byproducts)
         return LooseFiles.of(self.pins, ignored, self.workspace, compared.made)
@@ -224,7 +224,7 @@ class Judge(Struct, frozen=True):
         case: Case,
         judged: Verdict,
         before: Snapshot,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         opened: OpenedFiles,
         loose: LooseFiles,
     ) -> Verdict:
@@ -236,10 +236,10 @@ class Judge(Struct, frozen=True):
         opened = opened.joined(read_before(self.blobs, case.read_sets))
         contradicted = was_broken(self.evidence, case.subject, before)
         about, changes = (case.contract, case.guard, before), self.since_approval.influence_changes
-        found = changes(*about, opened, loose, made=seat.setup, contradicted=contradicted)
+        found = changes(*about, opened, loose, made=spot.setup, contradicted=contradicted)
         shown = tuple(storable_path(influence.path) for influence in found.all)
         judged = replace(judged, unwatched=opened.why_not if shown else "")
-        in_room = seat.judged_in is JudgeIn.CLEAN
+        in_room = spot.judged_in is JudgeIn.CLEAN
         if not shown or (case.provisional and not in_room):
             return replace(judged, influences=shown)
         approved, away = self.pins.snapshot, frozenset(i.path for i in found.beside)
@@ -255,14 +255,14 @@ class Judge(Struct, frozen=True):
                     then = self.workspace.snapshot()
                     content = self.workspace.content_with(before.digest, approved, paths)
                     made_of = self.workspace.content_with(before.digest, approved, every)
-                    seat = self.rooms.again(seat, before.digest, Instead(content, absent, made_of))
-                    again, _ = self._run_once(case, judged, then, seat, set_back=paths)
+                    spot = self.rooms.again(spot, before.digest, Instead(content, absent, made_of))
+                    again, _ = self._run_once(case, judged, then, spot, set_back=paths)
                 else:
-                    if seat.setup is not None:
+                    if spot.setup is not None:
                         with self.workspace.set_back(approved, every) as then:
-                            seat = self.rooms.again(seat, then.digest)
+                            spot = self.rooms.again(spot, then.digest)
                     with self.workspace.set_back(approved, paths) as then:
-                        again, _ = self._run_once(case, judged, then, seat, set_back=paths)
+                        again, _ = self._run_once(case, judged, then, spot, set_back=paths)
             again = replace(again, snapshot=judged.snapshot)
         except SetupFailed as failed:  # with the files as they are now it went well: these decide
             again = replace(judged, result=Result.BROKEN, output_tail=failed.facts["output_tail"])
@@ -275,7 +275,7 @@ class Judge(Struct, frozen=True):
         case: Case,
         verdict: Verdict,
         before: Snapshot,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         loose: LooseFiles | None = None,
         set_back: Collection[str] = (),
     ) -> tuple[Verdict, OpenedFiles]:
@@ -283,14 +283,14 @@ class Judge(Struct, frozen=True):
         texts = self._texts(case.contract, before.digest)
         manifest = self.workspace.manifest(before.digest)
         fixed = Fixed.of(case.guard, texts, set_back)
-        if self.bench.enclosure.isolation.has_own_view:
-            seat, fixed = fixed.shown(seat)
+        if self.runner.enclosure.isolation.has_own_view:
+            spot, fixed = fixed.shown(spot)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
-        on_disk = seat.on_disk or seat.folder
+        on_disk = spot.on_disk or spot.folder
         guarded = (*case.guard.protects, *case.guard.lasting) if case.before_work else ()
         lay_there = files_under(guarded, on_disk)
         with OpenWatch(on_disk, folders, fixed.kept) as watch:
-            seen = self.bench.run(case.contract, seat, watch)
+            seen = self.runner.run(case.contract, spot, watch)
         opened, answer = watch.seen, compare(case.contract, seen.observation)
         if answer.result is Result.BROKEN:
             answer = fixed.refused(seen.observation) or refused_socket(seen.observation) or answer
@@ -302,7 +302,7 @@ class Judge(Struct, frozen=True):
                 or remarked(answer, counts)
             )
         after = self.workspace.snapshot()
-        moved = who_moved(self.rooms, self.workspace, before, after, seat)
+        moved = who_moved(self.rooms, self.workspace, before, after, spot)
         moved = moved or unreadable(self.workspace.closed) or fixed.written(manifest, opened)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
@@ -318,7 +318,7 @@ class Judge(Struct, frozen=True):
 
     @property
     def since_approval(self) -> SinceApproval:
-        """What changed since the plan was approved."""
+        """Changes since the plan was approved."""
         return SinceApproval(self.workspace, self.pins)
 
     def _suppressed(
@@ -332,18 +332,18 @@ class Judge(Struct, frozen=True):
         return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
 
     def _held_out(
-        self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace, contradicts: bool
+        self, case: Case, judged: Verdict, before: Snapshot, spot: JudgingPlace, contradicts: bool
     ) -> Verdict:
         """The check behind the visible one; only a refusal of its own can contradict it."""
         sealed = self._sealed(case.contract)
         for _ in range(CONFIRMATIONS if contradicts and not sealed else 1):
-            seat = self.rooms.again(seat, before.digest)
-            behind = self._behind(case, judged, before, seat)
+            spot = self.rooms.again(spot, before.digest)
+            behind = self._behind(case, judged, before, spot)
             if not behind.kept:
                 return behind
         return flaky(behind) if contradicts and sealed else behind
 
-    def _behind(self, case: Case, judged: Verdict, before: Snapshot, seat: JudgingPlace) -> Verdict:
+    def _behind(self, case: Case, judged: Verdict, before: Snapshot, spot: JudgingPlace) -> Verdict:
         """The agent learns that it failed, nothing else; why it could not run, a person learns."""
         check = self.obstacles.heldout(case.contract)
         hidden = check.as_contract(case.contract)
@@ -351,11 +351,11 @@ class Judge(Struct, frozen=True):
             linked = too_large_to_copy(self.root, self.workspace.byproducts, self.workspace.apart)
             restore = partial(self.workspace.restore, self.pins.snapshot)
             approved = None if case.before_work else restore
-            answer, observation = self.bench.ask_heldout(check, hidden, seat, linked, approved)
+            answer, observation = self.runner.ask_heldout(check, hidden, spot, linked, approved)
         except OSError as error:
             return could_not_run(judged, f"its files cannot be copied: {error}")
         judged = replace(judged, heldout_kind=check.kind)
-        moved = who_moved(self.rooms, self.workspace, before, self.workspace.snapshot(), seat)
+        moved = who_moved(self.rooms, self.workspace, before, self.workspace.snapshot(), spot)
         if moved is not None:
             return could_not_run(judged, moved.message, Reason.MOVED)
         if answer.result is Result.UNKNOWN:
@@ -366,7 +366,7 @@ class Judge(Struct, frozen=True):
         return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
 
     def _key(self, case: Case, content: Snapshot) -> str:
-        contract, environ = case.contract, self.bench.environ
+        contract, environ = case.contract, self.runner.environ
         return EvidenceKey(
             contract=contract,
             pins=self.pins.digest,
@@ -375,12 +375,12 @@ class Judge(Struct, frozen=True):
             workspace=str(self.root),
             search_path=self.pins.search_path,
             variables={name: environ[name] for name in contract.env if name in environ},
-            isolation=self.bench.enclosure.isolation,
+            isolation=self.runner.enclosure.isolation,
             judged_in=self.rooms.wanted(contract),
         ).digest
 
     def _unjudged(self, case: Case, key: str, content: Snapshot) -> Verdict:
-        return unjudged(case.subject, case.phase, key, content, self.bench.enclosure.isolation)
+        return unjudged(case.subject, case.phase, key, content, self.runner.enclosure.isolation)
 
     def _compared(self, case: Case, content: Snapshot) -> Compared:
         contract, guard = case.contract, case.guard
@@ -391,7 +391,7 @@ class Judge(Struct, frozen=True):
         return replace(found, tampering=(*found.tampering, *beside))
 
     def _earlier(self, case: Case, key: str) -> Entry | None:
-        """What the same run said of the same key; audit always judges afresh."""
+        """The same run's verdict with the same key; audit always judges afresh."""
         external = case.contract.effects is Effects.EXTERNAL
         if case.run is None or case.phase is Phase.AUDIT or external:
             return None

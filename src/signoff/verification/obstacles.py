@@ -1,4 +1,4 @@
-"""What keeps a contract from being judged as approved, and files that stay as they are."""
+"""Find what keeps a contract from being judged as approved, and keep deciding files as they are."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Obstacles(Struct, frozen=True):
     sandbox_required: bool = False
 
     def find(self, contract: Contract) -> UnboundVerdict | None:
-        """Why the contract cannot be judged; None when it can."""
+        """The reason why the contract cannot be judged; None when it can."""
         return self._sandbox(contract) or self._tools(contract) or self._heldout(contract)
 
     def heldout(self, contract: Contract) -> HeldOut:
@@ -115,7 +115,7 @@ class Obstacles(Struct, frozen=True):
 
 
 def unreadable(paths: list[str]) -> UnboundVerdict | None:
-    """Why nothing is judged while a check could pass over files that it may not read."""
+    """Judge nothing while a check could pass over files that it may not read."""
     if not paths:
         return None
     named = ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
@@ -138,7 +138,7 @@ _DENIED = re.compile(r"read-only file system|\bEROFS\b|resource busy|\bEBUSY\b",
 
 
 class Fixed(Struct, frozen=True):
-    """What decides one check; nothing of it may be written to while the check runs."""
+    """Files that decide one check; none of them may be written to while the check runs."""
 
     files: frozenset[str] = frozenset()
     # Those whose modes and times must stay too, the most important first: what the contract's own
@@ -157,14 +157,14 @@ class Fixed(Struct, frozen=True):
         kept = tuple(p for p in files if not _is_set(p, words))
         return cls(frozenset((*files, *_compared_with(texts))), kept)
 
-    def shown(self, seat: JudgingPlace) -> tuple[JudgingPlace, Fixed]:
-        """The seat with the first of them read-only."""
-        disk = seat.on_disk or seat.folder
+    def shown(self, spot: JudgingPlace) -> tuple[JudgingPlace, Fixed]:
+        """The place with the first of them read-only."""
+        disk = spot.on_disk or spot.folder
         # A link of the agent's on the way would lead the mount to another place.
-        there = (p for p in self.kept if _is_plain(disk, p) and _is_plain(seat.folder, p))
+        there = (p for p in self.kept if _is_plain(disk, p) and _is_plain(spot.folder, p))
         mounted = tuple(islice(there, MOST_MOUNTED))
-        mounts = (Mount(disk / p, seat.folder / p, holds_parents=False) for p in mounted)
-        return replace(seat, mounts=(*seat.mounts, *mounts)), replace(self, mounted=mounted)
+        mounts = (Mount(disk / p, spot.folder / p, holds_parents=False) for p in mounted)
+        return replace(spot, mounts=(*spot.mounts, *mounts)), replace(self, mounted=mounted)
 
     def written(self, approved: Collection[str], opened: OpenedFiles) -> UnboundVerdict | None:
         """The answer when one of them was written to, and perhaps put back."""

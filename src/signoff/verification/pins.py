@@ -1,4 +1,4 @@
-"""What approval pins: everything a run obeys, so that later edits are noticed and never obeyed."""
+"""Pins of an approval: everything a run obeys, so that later edits are noticed and never obeyed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Pins(Struct, frozen=True, dict=True):
 
     @property
     def outdated(self) -> bool:
-        """Whether an older version took them, which pinned less than this one does."""
+        """True when an older version took them, which pinned less than this one does."""
         return self.format < PIN_FORMAT
 
     @property
@@ -107,13 +107,13 @@ def protected_by(
 
 
 def written_by_contracts(plan: Plan) -> tuple[str, ...]:
-    """What the contracts of a plan say they write themselves."""
+    """Globs that the contracts of a plan say they write themselves."""
     contracts = (subject.contract for subject in plan.subjects)
     return tuple(sorted({glob for c in contracts if c is not None for glob in c.writes}))
 
 
 def changed_tools(pinned: Tools, now: Tools) -> tuple[str, ...]:
-    """What is not the program that was approved, each with both places."""
+    """Programs that are not those that were approved, each with both places."""
     return tuple(
         f"`{name}` was {_shown(pinned[name])}, is {_shown(now[name])}"
         for name in sorted(pinned)
@@ -143,7 +143,7 @@ _COMPARED = {
 
 
 def differences(pins: Pins, here: Pins) -> list[str]:
-    """What was approved and is not so here; empty when a run may obey these pins instead."""
+    """Differences between approved pins and those here; empty when a run may obey these instead."""
     found = []
     for name, shown in _COMPARED.items():
         one, other = _meaning(pins, name), _meaning(here, name)

@@ -1,8 +1,8 @@
-"""What protects and influences a contract, held against what was approved.
+"""Compare what protects and influences a contract with what was approved.
 
-Files are compared byte for byte, additions and removals included; what an accepted step made counts
-as that step left it. Of git's own folder only what it lets tools pass over is looked at: commits,
-branches, remotes and all other configuration are not.
+Files are compared byte for byte, additions and removals included; a file that an accepted step made
+is compared with what that step left. Of git's own folder only rules are looked at that make tools
+pass over files: commits, branches, remotes and all other configuration are not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse
 from signoff.domain.digests import digest_of
-from signoff.domain.globs import literal, matches_any
+from signoff.domain.globs import has_wildcard, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import NO_PRODUCTS, Manifest, Product, Products
@@ -36,7 +36,7 @@ from signoff.workspace.workspace import Workspace
 
 
 class Guard(Struct, frozen=True):
-    """What must not have changed when a subject is judged."""
+    """Files that must not have changed when a subject is judged."""
 
     protects: tuple[str, ...] = ()
     may_change: tuple[str, ...] = ()
@@ -54,7 +54,6 @@ class Guard(Struct, frozen=True):
     own_touches: tuple[str, ...] = ()  # all that the step itself may change; empty: as the plan
     # The content before and after each attempt at the step: what it changed itself.
     spans: tuple[tuple[str, str], ...] = ()
-    task: str = ""  # what the step was asked for, in the plan's words
     # What accepted steps left, whether or not they declared it.
     products: Products = field(default_factory=lambda: NO_PRODUCTS)
     # What earlier steps protect until sign-off, except new files that this one is there to make.
@@ -66,7 +65,7 @@ class Guard(Struct, frozen=True):
     installed: Mapping[str, str] = field(default_factory=dict)
 
     def allowing(self, globs: tuple[str, ...]) -> Guard:
-        """The same with more files that may change."""
+        """The guard with more files that may change."""
         return replace(
             self,
             may_change=(*self.may_change, *globs),
@@ -75,11 +74,11 @@ class Guard(Struct, frozen=True):
         )
 
     def is_written(self, path: str) -> bool:
-        """Whether a contract of the plan writes the file itself, and says so."""
+        """True when a contract of the plan writes the file itself, and says so."""
         return matches_any(self.writes, path)
 
     def extends(self, path: str) -> bool:
-        """Whether the plan lets tests be edited and added here; settings among them are none."""
+        """True when the plan lets tests be edited and added here; settings among them are none."""
         if not matches_any(self.may_extend, path):
             return False
         return language_of(path) is not None and not is_settings(path)
@@ -102,11 +101,13 @@ def find_tampering(
     """Every protected thing that is not as pinned, unless the step says it may change."""
     files = [*_protected_changes(guard, manifest, ignored), *_produced_changes(guard, manifest)]
     influences = _influence_changes(guard, influences_now)
-    allowed = guard.may_change
+    # A glob says which files are made, not that what steers the check may change.
+    exact = (path for path in guard.produces if not has_wildcard(path))
+    allowed, steering = (*guard.may_change, *guard.produces), (*guard.may_change, *exact)
     # Only an influence names a part of a file by `#`: elsewhere it belongs to the file's own name.
     return (
         *(t for t in files if not (matches_any(allowed, t.path) or guard.extends(t.path))),
-        *(t for t in influences if not matches_any(allowed, file_of(t.path))),
+        *(t for t in influences if not matches_any(steering, file_of(t.path))),
     )
 
 
@@ -233,7 +234,7 @@ def changed_git_rules(
 
 
 def _lines(place: Path) -> list[str]:
-    """What a file says, without comments; a file that cannot be read says something as well."""
+    """Lines of a file, without comments; a file that cannot be read gives a line as well."""
     data = read_small(place, _MOST_BYTES)
     if data is None:
         return ["unreadable"] if os.path.lexists(place) else []
@@ -242,12 +243,12 @@ def _lines(place: Path) -> list[str]:
 
 
 def _named(folder: Path, path: str) -> list[str]:
-    """What a file says that the configuration names."""
+    """Lines of a file that the configuration names."""
     return _lines(folder / os.path.expanduser(path))  # noqa: PTH111 - joins to an absolute path
 
 
 class Compared(Struct, frozen=True):
-    """What is not as approved, and what no check may rest on by itself."""
+    """Differences from what was approved, and influences that no check may rest on by itself."""
 
     tampering: tuple[Tampering, ...] = ()
     made: tuple[Influence, ...] = ()  # environments of the check's own tools that came since
@@ -257,7 +258,7 @@ class Compared(Struct, frozen=True):
 def compare_with_pins(
     contract: Contract, guard: Guard, workspace: Workspace, digest: str, search_path: str
 ) -> Compared:
-    """What protects and influences the contract, held against what was approved."""
+    """Compare what protects and influences the contract with what was approved."""
     if not (guard.protects or guard.lasting or guard.produced or guard.influences is not None):
         return Compared()
     manifest = workspace.manifest(digest)
@@ -311,7 +312,7 @@ def _of_others(
 def _influences_then(
     contract: Contract, product: Product, workspace: Workspace, search_path: str
 ) -> Mapping[str, str] | None:
-    """What influenced it on the accepted content: a change elsewhere in the same file is none.
+    """Influences on the accepted content: a change elsewhere in the same file is none.
 
     None in a copy of the workspace, which knows nothing of that content.
     """

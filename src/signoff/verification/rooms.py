@@ -1,4 +1,4 @@
-"""Which seat a contract gets: a clean room where that is possible and cheap, else the workspace."""
+"""Choose the place of a contract: a clean room where possible and cheap, else the workspace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from signoff.workspace.workspace import Workspace
 
 
 class Instead(NamedTuple):
-    """What a clean room holds instead of the snapshot, and of the workspace's by-products."""
+    """Content of a clean room instead of the snapshot and of the workspace's by-products."""
 
     content: FilesByFolder | None = None
     without: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Instead(NamedTuple):
 
 
 class Rooms(Struct, frozen=True):
-    """Seats of one workspace. Without a clean room, `why_not` says what keeps it away."""
+    """Places of one workspace. Without a clean room, `why_not` says what keeps it away."""
 
     root: Path
     clean: CleanRoom | None = None
@@ -44,14 +44,14 @@ class Rooms(Struct, frozen=True):
     setups: SetUps | None = None  # makes the by-products of the clean room; else the workspace's
 
     def wanted(self, contract: Contract) -> JudgeIn:
-        """Where the contract should be judged, before it is known what that costs."""
+        """Place in which the contract should be judged, before the cost of it is known."""
         if contract.judge_in is not None:
             return contract.judge_in
         there = self.clean is not None and self.by_default
         return JudgeIn.CLEAN if there else JudgeIn.WORKSPACE
 
-    def seat(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
-        """A seat with exactly this content, or why the contract cannot have the one it demands."""
+    def place_for(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
+        """A place with exactly this content, or why the contract cannot have the one it demands."""
         if self.wanted(contract) is JudgeIn.WORKSPACE:
             return JudgingPlace(self.root, note=self.why_not)
         demanded = contract.judge_in is JudgeIn.CLEAN
@@ -71,17 +71,17 @@ class Rooms(Struct, frozen=True):
 
     def again(
         self,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         digest: str,
         instead: Instead | None = None,
     ) -> JudgingPlace:
-        """The same seat as if nobody had sat there; in a clean room also with other content."""
-        if seat.judged_in is JudgeIn.WORKSPACE or self.clean is None:
-            return seat
+        """The same place as if it had not been used; in a clean room also with other content."""
+        if spot.judged_in is JudgeIn.WORKSPACE or self.clean is None:
+            return spot
         return self._in_room(self.clean, digest, instead)
 
     def sets_up(self, approved: str, failed: SetupFailed) -> bool:
-        """Whether the set-up that failed goes well right now on the approved content.
+        """True when the set-up that failed goes well right now on the approved content.
 
         Then it is the work that it cannot build, and not the machine that keeps it from working.
         """
@@ -94,7 +94,7 @@ class Rooms(Struct, frozen=True):
         return True
 
     def moved(self) -> tuple[Change, ...]:
-        """What the contract changed in the clean room."""
+        """Changes that the contract made in the clean room."""
         return self.clean.moved() if self.clean is not None else ()
 
     def give_back(self) -> None:
@@ -125,11 +125,11 @@ class Rooms(Struct, frozen=True):
 
 
 def who_moved(
-    rooms: Rooms, workspace: Workspace, before: Snapshot, after: Snapshot, seat: JudgingPlace
+    rooms: Rooms, workspace: Workspace, before: Snapshot, after: Snapshot, spot: JudgingPlace
 ) -> UnboundVerdict | None:
     """The answer when content changed while it was judged, by who can have changed it."""
     there = workspace.manifest(before.digest)
-    in_room = seat.judged_in is JudgeIn.CLEAN
+    in_room = spot.judged_in is JudgeIn.CLEAN
     by_contract = rooms.moved() if in_room else ()
     if by_contract:
         return moved_by_contract(by_contract, there)
@@ -142,7 +142,7 @@ def who_moved(
 
 
 class ScratchRooms(Rooms, frozen=True):
-    """Seats in a scratch folder, shown where the plan was worked on when the sandbox can do that.
+    """Places in a scratch folder, shown where the plan was worked on when the sandbox can do that.
 
     Tools of that place, such as a virtual environment, then find the content under judgement where
     they expect it.
@@ -158,22 +158,22 @@ class ScratchRooms(Rooms, frozen=True):
         del contract
         return JudgeIn.WORKSPACE
 
-    def seat(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
+    def place_for(self, contract: Contract, digest: str) -> JudgingPlace | UnboundVerdict:
         """The folder itself, or the folder in the place of the worktree."""
         del contract, digest
-        return self._seat()
+        return self._place()
 
     def again(
         self,
-        seat: JudgingPlace,
+        spot: JudgingPlace,
         digest: str,
         instead: Instead | None = None,
     ) -> JudgingPlace:
-        """The same seat, with by-products of what lies in the folder now."""
-        del seat, digest, instead
-        return self._seat()
+        """The same place, with by-products of what lies in the folder now."""
+        del spot, digest, instead
+        return self._place()
 
-    def _seat(self) -> JudgingPlace:
+    def _place(self) -> JudgingPlace:
         if self.setup is not None:
             self.setup.refresh()
         opened = self.setup.opened if self.setup is not None else None

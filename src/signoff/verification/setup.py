@@ -54,18 +54,18 @@ def as_contract(setup: Setup) -> Contract:
 
 
 def as_read(setup: Setup) -> Contract:
-    """The same with what an install of node packages runs besides: the package's own scripts."""
+    """The command with what an install of node packages runs besides: the package's scripts."""
     found = _INSTALLS.search(setup.command)
     more = [f"npm run {name}" for name in _INSTALL_SCRIPTS] if found else []
     return Contract("\n".join((setup.command, *more)))
 
 
 def run_setup(
-    setup: Setup, bench: CheckRunner, seat: JudgingPlace, folders: Iterable[str], redactor: Redactor
+    setup: Setup, runner: CheckRunner, spot: JudgingPlace, paths: Iterable[str], redactor: Redactor
 ) -> OpenedFiles:
-    """Run the command where nothing but content lies; which files of these folders it opened."""
-    with OpenWatch(seat.on_disk or seat.folder, folders) as watch:
-        seen = bench.run(as_contract(setup), seat, watch).observation
+    """Run the command where nothing but content lies; returns the files below `paths` it opened."""
+    with OpenWatch(spot.on_disk or spot.folder, paths) as watch:
+        seen = runner.run(as_contract(setup), spot, watch).observation
     if seen.ending is Ending.EXITED and seen.exit_code == 0:
         return watch.seen
     raise SetupFailed(
@@ -86,13 +86,13 @@ class MadeByProducts(Struct, frozen=True):
 
 
 class SetUps(Struct, frozen=True):
-    """What the command made for a workspace, kept in the home, where no contract can write.
+    """Results of the set-up command for a workspace, kept in the home, where no contract can write.
 
     made → a kept one, if nothing differs that the command may have read → else a new one
     """
 
     setup: Setup
-    bench: CheckRunner
+    runner: CheckRunner
     workspace: Workspace
     folder: Path
     redactor: Redactor
@@ -116,8 +116,8 @@ class SetUps(Struct, frozen=True):
             {
                 "command": self.setup.command,
                 "network": self.setup.network,
-                "search_path": self.bench.search_path,
-                "isolation": self.bench.enclosure.isolation,
+                "search_path": self.runner.search_path,
+                "isolation": self.runner.enclosure.isolation,
                 "workspace": str(self.workspace.root),
                 "rules": self.workspace.rules.to_data(),
             }
@@ -136,7 +136,7 @@ class SetUps(Struct, frozen=True):
         shown = Mount(tree, root, writable=True)
         opened = run_setup(
             self.setup,
-            self.bench,
+            self.runner,
             JudgingPlace(root, JudgeIn.CLEAN, mounts=(shown,), on_disk=tree),
             content,
             self.redactor,
@@ -155,7 +155,7 @@ class SetUps(Struct, frozen=True):
         return _made(place, record)
 
     def _kept(self) -> list[tuple[Path, dict[str, Any]]]:
-        """Those that were finished, the latest first."""
+        """Finished results, the latest first."""
         found: list[tuple[float, Path, dict[str, Any]]] = []
         for record in self.folder.glob(f"*/{_RECORD}"):
             data = json.loads(record.read_bytes())
@@ -191,7 +191,7 @@ def _fingerprints(content: FilesByFolder) -> dict[str, str]:
 
 
 def _may_have_read(record: Mapping[str, Any], files: Mapping[str, str]) -> bool:
-    """Whether the command may know of a difference: an open is seen, a mere look is not.
+    """True when the command may know of a difference: an open is seen, a mere look is not.
 
     So a file that came, went, or has another mode counts as read, and so does a changed one in a
     folder that was listed.
@@ -219,8 +219,8 @@ class ScratchSetUp:
     """
 
     setup: Setup
-    bench: CheckRunner
-    seat: JudgingPlace
+    runner: CheckRunner
+    spot: JudgingPlace
     workspace: Workspace  # in which they are by-products
     redactor: Redactor
     opened: OpenedFiles = field(default_factory=OpenedFiles, init=False)
@@ -229,21 +229,21 @@ class ScratchSetUp:
     _states: Mapping[str, StatKey] = field(default_factory=dict, init=False)
 
     def refresh(self) -> None:
-        """Have by-products of exactly the content that lies there now."""
+        """Make by-products of exactly the content that lies there now."""
         content = self.workspace.snapshot().digest
         if content == self._made_on and self._is_as_made():
             return
         self._made_on = ""
         self._remove(self.workspace.byproducts)
         folders = self.workspace.folders
-        self.opened = run_setup(self.setup, self.bench, self.seat, folders, self.redactor)
+        self.opened = run_setup(self.setup, self.runner, self.spot, folders, self.redactor)
         if self.workspace.snapshot().digest != content:
             self.workspace.revert(content)
         self.paths = self.workspace.byproducts
         self._made_on, self._states = content, self._look()
 
     def _is_as_made(self) -> bool:
-        """Whether nothing made was changed; compiled caches that came since are taken away."""
+        """True when nothing made was changed; compiled caches that came since are removed."""
         now = self._look()
         came = now.keys() - self._states.keys()
         if any(now.get(path) != state for path, state in self._states.items()):
@@ -252,7 +252,7 @@ class ScratchSetUp:
         return all(map(_is_compiled, came))
 
     def _look(self) -> dict[str, StatKey]:
-        """What stat says of every file and link among what was made."""
+        """Stat data of every file and link among what was made."""
         found: dict[str, StatKey] = {}
         root = self.workspace.root
         for top in self.paths:

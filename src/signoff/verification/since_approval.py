@@ -1,4 +1,4 @@
-"""What changed since a plan was approved, and what of it a check must not rest on."""
+"""Find what changed since a plan was approved, and what of it a check must not rest on."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class SinceApproval(Struct, frozen=True):
         return {f for f in held if f in then and then[f].kind is FileKind.DIRECTORY}
 
     def _changed_by_step(self, guard: Guard, content: Snapshot) -> frozenset[str]:
-        """What attempts at the step changed, and did not put back."""
+        """Paths that attempts at the step changed, and did not put back."""
         if not (guard.own_touches and guard.spans):
             return frozenset()
         changed = [self._changed(content), self._changed(content, guard.spans[0][0])]
@@ -224,7 +224,7 @@ class SinceApproval(Struct, frozen=True):
     def suppressions(
         self, checks: Checks, guard: Guard, content: Snapshot, opened: OpenedFiles
     ) -> list[Suppression]:
-        """What silences one of the checks and was not there when the plan was approved."""
+        """Comments that silence one of the checks and were not there when the plan was approved."""
         if self.pins.snapshot in ("", content.digest):
             return []
         now = self.workspace.manifest(content.digest)
@@ -251,7 +251,6 @@ class SinceApproval(Struct, frozen=True):
         others = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
         return CheckFacts(
             texts=texts_on(self.workspace, contract.command, self.pins.snapshot),
-            task=guard.task,
             allowed=guard.may_change,
             produces=guard.produces,
             protects=guard.kept_safe,
@@ -261,7 +260,7 @@ class SinceApproval(Struct, frozen=True):
         )
 
     def _changes(self, digest: str, since: str = "") -> tuple[Change, ...]:
-        """What differs from the approved content; nothing where that content is not known.
+        """Differences from the approved content; nothing where that content is not known.
 
         A copy of the workspace, judged elsewhere, has a store of its own.
         """
@@ -272,13 +271,13 @@ class SinceApproval(Struct, frozen=True):
 
 
 def installed(root: Path, byproducts: Iterable[str]) -> dict[str, str]:
-    """What stat says of each ignored folder, compiled caches and what tools leave behind aside."""
+    """Digest of each ignored folder by stat, without compiled caches and litter of tools."""
     mine = (p for p in byproducts if litter_of(p) is None and not (root / p).is_symlink())
     return byproduct_digests(root, (p for p in mine if (root / p).is_dir()), with_caches=False)
 
 
 @lru_cache(maxsize=8)
 def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dict[str, str]:
-    """The same, looked at once for as long as nothing changes."""
+    """Digests like `installed`, looked at once for as long as nothing changes."""
     del environment
     return installed(root, byproducts)

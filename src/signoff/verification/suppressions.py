@@ -101,7 +101,7 @@ class Suppression(NamedTuple):
 
 
 class Checks(Struct, frozen=True):
-    """What a contract runs that a comment could silence.
+    """Tools of a contract that a comment could silence.
 
     `tools` are the names of its programs and scripts with the places they are given (the empty one
     is everywhere), `scripts` the texts of its own scripts, which show what comments they obey.
@@ -114,7 +114,7 @@ class Checks(Struct, frozen=True):
     opened: Collection[str] | None = None
 
     def obey(self, kind: str, verb: str, path: str) -> bool:
-        """Whether a comment of this kind in this file would silence one of them."""
+        """True when a comment of this kind in this file would silence one of them."""
         if kind == SKIP_MARK:
             return self.skip_marks
         if (kind in _SILENCED_BY or is_known(kind)) and not _ANY_LINTER.isdisjoint(self.tools):
@@ -140,7 +140,7 @@ def new_suppressions(
     after: Mapping[str, str],
     paths: Collection[str] = (),
 ) -> list[Suppression]:
-    """What silences more than before, in files that changed; `paths` are all files there are now.
+    """Suppressions that are new in changed files; `paths` are all files there are now.
 
     One that moved, or that silences less than it did, is not new. In a new file a mark that skips
     a test takes nothing away, unless it comes in the place of a file that is gone.
@@ -206,7 +206,7 @@ def _covers(old: tuple[str, frozenset[str]], new: Suppression) -> bool:
 
 
 def _found(checks: Checks, texts: Mapping[str, str], *, old: bool = False) -> Iterator[Suppression]:
-    """Those that a check obeys; what stood in a file before may have moved to one that is read."""
+    """Suppressions that a check obeys; an old one may have moved to a file that is read."""
     for path, text in texts.items():
         if not old and checks.opened is not None and path not in checks.opened:
             continue

@@ -1,4 +1,4 @@
-"""Why a check does not work here: found before anybody works, by trying it in other places.
+"""Explain why a check does not work here: tried in other places, before anybody works.
 
 A check that is red before the work may be red because of the machine. Words in its output are only
 a hint; the harness then runs it once more with the one thing changed that the hint is about. An
@@ -70,20 +70,20 @@ class Trial(Struct, frozen=True):
     contract: Contract
     texts: tuple[str, ...]  # all shell text that it runs
     judged: Verdict
-    seat: JudgingPlace
+    spot: JudgingPlace
     workspace: Workspace
-    bench: CheckRunner
+    runner: CheckRunner
     run: Run
 
     @property
     def root(self) -> Path:
-        """Where the workspace is."""
+        """Root of the workspace."""
         return self.workspace.root
 
     @property
     def enclosure(self) -> Enclosure:
-        """What confined it."""
-        return self.bench.enclosure
+        """The enclosure that confined it."""
+        return self.runner.enclosure
 
     def explain(self) -> Verdict:
         """The verdict as it stands, of another place, or an obstacle with what helps."""
@@ -101,13 +101,13 @@ class Trial(Struct, frozen=True):
     def _in_workspace(self, _missing: Invocation | None) -> Verdict | None:
         """A clean room shows dependencies read-only, and not everything that is ignored."""
         if (
-            self.seat.judged_in is not JudgeIn.CLEAN
+            self.spot.judged_in is not JudgeIn.CLEAN
             or not self.workspace.byproducts
-            or self.seat.setup
+            or self.spot.setup
         ):
             return None
         began_ns = time.time_ns() - _COARSE_NS
-        again = self.run(JudgingPlace(self.root), self.bench)
+        again = self.run(JudgingPlace(self.root), self.runner)
         if not _differs(self.judged, again):
             return None
         missed = self._written_since(began_ns)
@@ -139,13 +139,13 @@ class Trial(Struct, frozen=True):
             if not there:
                 continue
             opened = self._opening(readable=(*self.enclosure.readable, *there))
-            if _differs(self.judged, self.run(self.seat, opened), hint=f"{cache}/"):
+            if _differs(self.judged, self.run(self.spot, opened), hint=f"{cache}/"):
                 return obstacle(self.judged, _line("reading", "readable", map(_short, there)))
         return None
 
     def _opening(self, **more: tuple[Path, ...]) -> CheckRunner:
-        """The same with places opened that the user did not open."""
-        return replace(self.bench, enclosure=replace(self.enclosure, **more))
+        """The runner with places opened that the user did not open."""
+        return replace(self.runner, enclosure=replace(self.enclosure, **more))
 
     def _named_below(self, cache: Path) -> Iterator[Path]:
         """The folders directly in the cache that the output names."""
@@ -165,7 +165,7 @@ class Trial(Struct, frozen=True):
             if not places or set(places) <= set(self.enclosure.writable):
                 continue
             opened = self._opening(writable=(*self.enclosure.writable, *places))
-            if _differs(self.judged, self.run(self.seat, opened)):
+            if _differs(self.judged, self.run(self.spot, opened)):
                 line = _line("writing", "writable", names)
                 return obstacle(self.judged, f"{line}, or install bubblewrap, which has its own")
         return None
@@ -190,7 +190,7 @@ class Trial(Struct, frozen=True):
             is_tool = is_known(name) or bool(runner_of(call))
             if not is_tool and (call.behind or own_path):
                 continue
-            if not call.behind and find_tool(name, self.bench.search_path) is not None:
+            if not call.behind and find_tool(name, self.runner.search_path) is not None:
                 continue
             words = (pattern.format(re.escape(name)) for pattern in _NOT_FOUND)
             if any(re.search(w, self.judged.output_tail, re.MULTILINE) for w in words):
@@ -198,9 +198,9 @@ class Trial(Struct, frozen=True):
         return None
 
     def _where_it_is(self, call: Invocation) -> str:
-        """What is missing, and where the workspace has it."""
-        name, own = call.tool, self.bench.environ.get("PATH", "")
-        if there := left_out(name, own, self.bench.search_path, self.root):
+        """Say what is missing, and where the workspace has it."""
+        name, own = call.tool, self.runner.environ.get("PATH", "")
+        if there := left_out(name, own, self.runner.search_path, self.root):
             return f"contracts do not search folders of the workspace: write `{there}`"
         for folder in self._environments():
             program = f"{folder}/bin/{name}"
@@ -217,7 +217,7 @@ class Trial(Struct, frozen=True):
     def _shim(self) -> Verdict | None:
         """A shim of a version manager that knows no version of its program for this folder."""
         for name in _NO_VERSION.findall(self.judged.output_tail):
-            found = find_tool(name, self.bench.search_path)
+            found = find_tool(name, self.runner.search_path)
             if found is not None and found.parent.name == SHIMS:
                 said = f"`{found}` has no version of `{name}` for this folder: set one"
                 return obstacle(self.judged, f"{said}, then answer retry")
@@ -235,7 +235,7 @@ class Trial(Struct, frozen=True):
 
     def _environments(self) -> Iterator[str]:
         """Environments of the workspace that are not activated."""
-        entries = self.bench.search_path.split(":")
+        entries = self.runner.search_path.split(":")
         marks = (f"{above}{mark}" for above in ("*/", "*/*/") for mark in ENVIRONMENT_MARKS)
         for marker in sorted(path for mark in marks for path in self.root.glob(mark)):
             if str(marker.parent / "bin") not in entries:
@@ -245,7 +245,7 @@ class Trial(Struct, frozen=True):
 def denied_since(
     judged: Verdict, earlier: Iterable[Entry], enclosure: Enclosure, root: Path
 ) -> Verdict:
-    """After the work: an obstacle where the check met what Landlock denies, as it did not before.
+    """Find an obstacle after the work: the check met a denial of Landlock that it did not before.
 
     Nothing is opened to what an agent wrote, so words are all there is. They excuse nothing: a
     person is asked, and no agent gets another attempt out of it.
@@ -277,7 +277,7 @@ def obstacle(judged: Verdict, what: str) -> Verdict:
 
 
 def _differs(first: Verdict, again: Verdict, hint: str = "") -> bool:
-    """Whether the other run came to another answer, and to one at all.
+    """True when the other run came to another answer, and to one at all.
 
     A check that is red for the work's sake too ends the same; then the denial itself is gone.
     """

@@ -1,4 +1,4 @@
-"""What a process did compared with what the contract says it must show, and the verdict on it.
+"""Compare what a process did with what its contract must show, and make the verdict.
 
 Each verdict says to the person who reads it what is wrong and which line would allow it.
 """
@@ -55,7 +55,7 @@ _CAME_TO_NO_END: dict[Ending, Reason] = {
 
 
 def needles(contract: Contract, kind: ExpectationKind) -> tuple[bytes, ...]:
-    """What to look for in a stream while it flows by, in the order of the expectations."""
+    """Byte strings to look for in a stream while it flows by, in the order of the expectations."""
     return tuple(str(e.value).encode() for e in contract.all_expectations() if e.kind is kind)
 
 
@@ -118,7 +118,7 @@ _PLAIN = re.compile(r"\w[\w./@+-]*|\.\w[\w./@+-]*", re.ASCII)
 
 
 def moved_by_contract(changes: tuple[Change, ...], before: Iterable[str]) -> UnboundVerdict:
-    """In a clean room nobody but the contract writes."""
+    """Verdict on files that moved in a clean room, where nobody but the contract writes."""
     return _moved(changes, f"the contract wrote it: declare `{_writes(changes, before)}`")
 
 

@@ -28,7 +28,7 @@ from signoff.workspace.writing import LastFolder, created_file, remove_entries, 
 
 
 def holds_only(root_fd: int, path: str, leaving: frozenset[str]) -> bool:
-    """Whether a folder is empty, or has nothing in it but files that are about to leave."""
+    """True when a folder is empty, or has nothing in it but files that are about to leave."""
     try:
         pending = _inside(root_fd, path)
         while pending:
@@ -61,7 +61,7 @@ _Changes = tuple[trees.TreeChange, ...]
 
 
 class _Work(NamedTuple):
-    """What is to be done in one checkout."""
+    """Changes to make in one checkout."""
 
     checkout: Worktree
     fresh_index: Path
@@ -99,7 +99,7 @@ def advance(git: Git, branch: str, new: str, expected: str) -> tuple[Path, ...]:
 
 
 def _plan(git: Git, checkout: Worktree, changes: _Changes, has_moved: bool) -> _Work | None:
-    """What to do in a checkout; None when an earlier call did it all. Nothing is touched here."""
+    """Plan the changes to a checkout; None when an earlier call did them all. Touches nothing."""
     _refuse_busy(checkout)
     index = trees.copy_index(git, checkout.own)
     entries, unmerged = trees.indexed(git, index)
@@ -127,7 +127,7 @@ def _plan(git: Git, checkout: Worktree, changes: _Changes, has_moved: bool) -> _
 
 
 def _fits(root_fd: int, change: trees.TreeChange, found: trees.Found, gone: frozenset[str]) -> bool:
-    """Whether nothing of a person's own is at the path."""
+    """True when nothing of a person's own is at the path."""
     path, old, new = change
     if trees.Mode.SUBMODULE in (old and old.mode, new and new.mode):
         return not (_is_file(old) or _is_file(new))

@@ -38,12 +38,12 @@ class WorkspaceAt(Workspace):
         self._at = Snapshot(digest, self._last.environment, 0)
 
     def snapshot(self, *, quiet: bool = True, durable: bool = False) -> Snapshot:
-        """That content, which is kept already."""
+        """The snapshot of that content, which is kept already."""
         del quiet, durable
         return self._at
 
     def digest_now(self, *, quiet: bool = True) -> Snapshot:
-        """The same."""
+        """The snapshot of that content."""
         return self.snapshot(quiet=quiet)
 
     @property
@@ -59,12 +59,12 @@ class WorkspaceAt(Workspace):
 
     @property
     def last_digest(self) -> str:
-        """That content."""
+        """The digest of that content."""
         return self._at.digest
 
 
 def bring_over(target: Workspace, base: str, changed: str, environ: Mapping[str, str]) -> list[str]:
-    """Have in the target what `changed` holds and `base` does not; the paths where both moved on.
+    """Bring the changes from `base` to `changed` into the target; returns paths where both moved.
 
     Where there are such paths, nothing is written. Two changes of one text that do not touch each
     other go together, as git merges them; whether that is right, a check has to say. The search
@@ -119,7 +119,7 @@ def write_landing(workspace: Workspace, onto: str, content: str) -> None:
 
 
 def _is_free(path: str, new: Manifest, now: Manifest, in_use: set[str], moved: set[str]) -> bool:
-    """Whether no file lies where a folder has to be, and no folder where a file has to be."""
+    """True when no file lies where a folder has to be, and no folder where a file has to be."""
     if path not in new:
         return True
     if new[path].kind is not FileKind.DIRECTORY and path in in_use:

@@ -38,7 +38,7 @@ def branch_head(git: Git, branch: str) -> str | None:
 
 
 def existing_head(git: Git, branch: str) -> str:
-    """As `branch_head`; UsageError when there is no such branch."""
+    """Head of a branch; UsageError when there is no such branch."""
     head = branch_head(git, branch)
     if head is None:
         raise UsageError(
@@ -60,7 +60,7 @@ def check_branch_name(git: Git, branch: str) -> None:
 
 
 def is_ancestor(git: Git, older: str, newer: str) -> bool:
-    """Whether everything in the commit `older` is in `newer` too."""
+    """True when everything in the commit `older` is in `newer` too."""
     reply = git.ask("merge-base", "--is-ancestor", _id(older), _id(newer), accept=(0, 1))
     return reply.code == 0
 
@@ -79,7 +79,7 @@ def commits_between(git: Git, base: str, tip: str) -> tuple[Commit, ...]:
 
 
 def diff_size(git: Git, base: str, branch: str) -> int:
-    """How many lines a branch changes since it left the base; a binary file counts as one."""
+    """Number of lines that a branch changes since it left the base; a binary file counts as one."""
     base_head, tip = existing_head(git, base), existing_head(git, branch)
     since = merge_base(git, base_head, tip) or base_head
     options = ("-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")

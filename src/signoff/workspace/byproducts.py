@@ -1,4 +1,4 @@
-"""What is no work: by-products, and how a clean room has them; litter that tools leave behind."""
+"""Files that are no work: by-products, and how a clean room gets them; litter of tools."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ DEPENDENCY_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
 
 
 def is_dependency(folder: Path) -> bool:
-    """Whether it is a folder that an install fills, and that is only read afterwards."""
+    """True for a folder that an install fills, and that is only read afterwards."""
     marked = any((folder / mark).exists() for mark in DEPENDENCY_MARKS)
     return folder.name in DEPENDENCY_FOLDERS or marked
 
 
 class Byproducts(Struct, frozen=True):
-    """Where by-products come from: the workspace, or a folder that the set-up command filled."""
+    """Source of by-products: the workspace, or a folder that the set-up command filled."""
 
     root: Path
     paths: tuple[str, ...]
 
 
 class RoomLimits(Struct, frozen=True):
-    """What a clean room may hold before it is too dear to make."""
+    """Upper limits of a clean room; a larger one takes too long to make."""
 
     files: int = 200_000
     mb: int = 512
@@ -95,7 +95,7 @@ def survey(
 def too_large_to_copy(
     root: Path, byproducts: Iterable[str], apart: Iterable[str]
 ) -> tuple[str, ...]:
-    """What a copy of the workspace has by link: dependencies, what is apart; all, if it is much."""
+    """Paths that a copy of the workspace links: dependencies, what is apart; all, if it is much."""
     everything = (*byproducts, *apart)
     try:
         with opened_root(root) as root_fd:
@@ -196,7 +196,7 @@ class _Surveyor:
 
 
 def _lstat(root_fd: int, path: str) -> os.stat_result | None:
-    """What lies at the path, if no link has to be followed to get there."""
+    """State of the path; None where there is nothing, or a link would have to be followed."""
     above, _, name = path.rpartition("/")
     try:
         with opened_strictly(root_fd, above) as fd:
@@ -206,7 +206,7 @@ def _lstat(root_fd: int, path: str) -> os.stat_result | None:
 
 
 def holds_dependencies(path: str, names: set[str]) -> bool:
-    """Whether the folder was installed and is only read afterwards."""
+    """True when the folder was installed and is only read afterwards."""
     return path.rpartition("/")[2] in DEPENDENCY_FOLDERS or not names.isdisjoint(DEPENDENCY_MARKS)
 
 
@@ -253,7 +253,7 @@ def without_litter(
 
 
 def _held(before: Manifest, root: str) -> bool:
-    """Whether there was anything of it but an empty folder."""
+    """True when there was anything of it but an empty folder."""
     there = before.get(root)
     if there is not None:
         return there.kind is not FileKind.DIRECTORY

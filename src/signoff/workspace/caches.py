@@ -62,7 +62,7 @@ class CacheKeeper:
             replace_file(self._known, text.encode(), durable=True)
 
     def kept(self, met: Sequence[str]) -> frozenset[str]:
-        """Those of the caches that are not ours to remove."""
+        """Caches that are not ours to remove."""
         kept = self._remembered().intersection(met)
         others = [path for path in met if path not in kept]
         kept |= {p for p in others if any(intersect(glob, literal(p)) for glob in self._protects)}
@@ -180,7 +180,7 @@ def _put_back(aside: Path, aside_fd: int) -> None:
 
 
 def _noted(aside: Path) -> tuple[Path | None, dict[str, str]]:
-    """Which workspace the caches belong to, and where in it each has its place."""
+    """The workspace to which the caches belong, and the place of each cache in it."""
     try:
         note = json.loads((aside / _NOTE).read_bytes())
     except FileNotFoundError:
@@ -245,7 +245,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: str, target: str) -> str:
-    """On the disk before the original goes."""
+    """Copy a file, flushed to the disk before the original goes."""
     shutil.copy2(source, target, follow_symlinks=False)
     if not Path(target).is_symlink():
         fd = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
@@ -263,7 +263,7 @@ def _special(folder: str, names: list[str]) -> list[str]:
 
 
 def _tracked(root: Path, caches: Sequence[str]) -> set[str]:
-    """Those that the checkout's index names, or something in them; all of them if in doubt."""
+    """Caches that the checkout's index names, or something in them; all of them if in doubt."""
     found = find_checkout(root)
     if found is None:
         return set()
@@ -287,7 +287,7 @@ MOST_BYTES = 20_000_000  # of one approval; what is beyond is not kept
 
 
 class LooseCopies:
-    """By content, in the store of the workspace's snapshots; nobody else may read there."""
+    """Copies of ignored files by content, in the snapshots' store, which nobody else may read."""
 
     def __init__(self, store: Path):
         self._folder = store / "ignored-files"
@@ -314,7 +314,7 @@ class LooseCopies:
 
     @contextmanager
     def put_back(self, root: Path, files: Mapping[str, FileState]) -> Iterator[None]:
-        """Have these files in the workspace for a while, where nothing stands in their place.
+        """Put these files into the workspace for a while, where nothing stands in their place.
 
         If this process dies, they stay: as the person had them.
         """

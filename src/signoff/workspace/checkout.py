@@ -27,7 +27,7 @@ def find_checkout(start: str | os.PathLike[str]) -> tuple[str, str] | None:
 
 
 def is_git_directory(path: str | os.PathLike[str]) -> bool:
-    """Whether this is a repository itself, as a bare one is, by what git looks for in one."""
+    """True for a repository itself, as a bare one is, by the entries that git looks for."""
     folders = all(os.path.isdir(os.path.join(path, name)) for name in ("objects", "refs"))
     return folders and os.path.lexists(os.path.join(path, "HEAD"))
 

@@ -100,11 +100,11 @@ class CleanRoom:
         )
 
     def content(self, digest: str) -> FilesByFolder:
-        """What the room would hold of a snapshot."""
+        """Content that the room would have for a snapshot."""
         return self.workspace.content(digest)
 
     def moved(self) -> tuple[Change, ...]:
-        """What a contract changed since the room was prepared, by-products and litter aside."""
+        """Changes by a contract since the room was prepared, by-products and litter aside."""
         if self._put is None:
             raise InternalError("a clean room was asked what moved before it was prepared")
         try:
@@ -162,7 +162,7 @@ class CleanRoom:
         return fitted
 
     def _learnt(self) -> Folders:
-        """What lies in the room: as we left it, or by reading what an earlier process left."""
+        """Content of the room: as we left it, or by reading what an earlier process left."""
         if self._known is not None:
             return self._known
         try:

@@ -146,7 +146,7 @@ def _mode(record: FileRecord) -> trees.Mode:
 
 
 def _stays(workspace: Workspace, path: str, entry: trees.TreeEntry, wanted: trees.Tree) -> bool:
-    """Whether a file of the branch that the snapshot does not hold is still the branch's own."""
+    """True when a file of the branch that the snapshot does not hold is still the branch's own."""
     parts = path.split("/")
     above = ["/".join(parts[:n]) for n in range(1, len(parts))]
     if entry.mode is trees.Mode.SUBMODULE:
@@ -172,7 +172,7 @@ def unjudged_changes(git: Git, workspace: Workspace, old: str, new: str) -> tupl
 
 
 def _is_source(workspace: Workspace, path: str) -> bool:
-    """Whether a snapshot of the workspace holds a file of this path."""
+    """True when a snapshot of the workspace holds a file of this path."""
     parts = path.split("/")
     above = ["/".join(parts[:n]) for n in range(1, len(parts))]
     apart = {a.strip("/") for a in workspace.apart}

@@ -73,7 +73,7 @@ def read_entry(
 
 
 def is_settled(key: StatKey, settled_before_ns: int) -> bool:
-    """Whether a later change would be sure to show in the times.
+    """True when a later change would be sure to show in the times.
 
     Times with nothing below the millisecond come from filesystems with coarse clocks (up to two
     seconds); elsewhere the kernel's clock tick, 10 ms at most, is the finest difference.
@@ -190,7 +190,7 @@ def whole_content(objects: ObjectStore, blob: bytes, size: int) -> Iterator[byte
 
 
 def is_large(objects: ObjectStore, blob: bytes, size: int) -> bool:
-    """Whether a stored file is a list of pieces; older snapshots hold large files whole."""
+    """True when a stored file is a list of pieces; older snapshots hold large files whole."""
     if size <= LARGE_BYTES:
         return False
     return next(objects.stream(blob, "blob"), b"").startswith(_HEADER)

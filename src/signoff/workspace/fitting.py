@@ -56,7 +56,7 @@ class FolderContent(Struct, eq=False):
 
     @property
     def holds_others(self) -> bool:
-        """Whether the walk will meet something in it that is no source."""
+        """True when the walk will meet something in it that is no source."""
         return bool(self.other_folders or self.copies or self.points)
 
 
@@ -86,7 +86,7 @@ def lay_out(content: FilesByFolder, survey: Survey) -> Layout:
 
 
 def has_place(layout: Layout, path: str) -> bool:
-    """Whether something can be bound there: no file of the snapshot is in the way."""
+    """True when something can be bound there: no file of the snapshot is in the way."""
     above, _, name = path.rpartition("/")
     return path in layout or (above in layout and name in layout[above].points)
 
@@ -100,7 +100,7 @@ def _add_folder(layout: Layout, path: str) -> None:
 
 
 def _make(layout: Layout, path: str) -> bool:
-    """Have a shelf for the folder and those above it; False where a file is in the way."""
+    """Make entries for the folder and those above it; False where a file is in the way."""
     missing: list[str] = []
     while path not in layout:
         missing.append(path)
@@ -149,13 +149,13 @@ Copies = Mapping[str, Copy]
 
 
 class Fitted(Struct):
-    """What a room holds after it was made equal to its layout."""
+    """Content of a room after it was made equal to its layout."""
 
     folders: Folders = field(default_factory=dict)
     copies: dict[str, Copy] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     newest_ns: int = 0
-    """When something was last written, by the clock of the file system; 0 if nothing was."""
+    """Time of the last write, by the clock of the file system; 0 if nothing was written."""
 
 
 class Fitter:
@@ -178,34 +178,34 @@ class Fitter:
 
     def fit(self, layout: Layout) -> Fitted:
         """Raises OSError where the room does not let itself be changed."""
-        for path, shelf in layout.items():
+        for path, content in layout.items():
             with opened_strictly(self._room_fd, path) as fd:
                 _tidy(fd)
-                self._fit_folder(fd, path, shelf)
+                self._fit_folder(fd, path, content)
         return self._fitted
 
-    def _fit_folder(self, fd: int, path: str, shelf: FolderContent) -> None:
+    def _fit_folder(self, fd: int, path: str, content: FolderContent) -> None:
         before = self._known.get(path)
-        files, there = self._clear(fd, path, shelf, before.files if before is not None else {})
-        if len(files) < len(shelf.sources):
-            for name, want in shelf.sources.items():
+        files, there = self._clear(fd, path, content, before.files if before is not None else {})
+        if len(files) < len(content.sources):
+            for name, want in content.sources.items():
                 # Sockets and devices cannot be made from content.
                 can_be = want.kind is not FileKind.OTHER or want.sha256 == FIFO_SHA256
                 if name not in files and can_be:
                     files[name] = self._put_source(fd, name, path, want)
-        for name in (shelf.source_folders | shelf.other_folders) - there:
+        for name in (content.source_folders | content.other_folders) - there:
             os.mkdir(name, _FOLDER_MODE, dir_fd=fd)
-        for name in shelf.points - there:
+        for name in content.points - there:
             with writing.created_file(fd, name, 0o644):
                 pass
-        if shelf.copies:
-            self._put_copies(fd, path, shelf, there)
-        if shelf.is_source:
-            folder = Folder(path, files, set(shelf.source_folders), shelf.holds_others)
+        if content.copies:
+            self._put_copies(fd, path, content, there)
+        if content.is_source:
+            folder = Folder(path, files, set(content.source_folders), content.holds_others)
             self._fitted.folders[path] = folder
 
     def _clear(
-        self, fd: int, path: str, shelf: FolderContent, known: Mapping[str, FileRecord]
+        self, fd: int, path: str, content: FolderContent, known: Mapping[str, FileRecord]
     ) -> tuple[dict[str, FileRecord], set[str]]:
         """Remove what does not belong or was touched; the sources and other names that stay."""
         files: dict[str, FileRecord] = {}
@@ -214,9 +214,9 @@ class Fitter:
         with os.scandir(fd) as entries:
             for entry in entries:
                 name = entry.name
-                want, record = shelf.sources.get(name), known.get(name)
+                want, record = content.sources.get(name), known.get(name)
                 if want is None:
-                    if self._belongs(entry, path, shelf):
+                    if self._belongs(entry, path, content):
                         there.add(name)
                         continue
                 elif (
@@ -232,22 +232,22 @@ class Fitter:
             (remove_tree if is_dir else unlink_if_there)(fd, name)
         return files, there
 
-    def _belongs(self, entry: os.DirEntry[str], path: str, shelf: FolderContent) -> bool:
-        """Whether an entry that is no source is one of the layout's, as we left it."""
+    def _belongs(self, entry: os.DirEntry[str], path: str, content: FolderContent) -> bool:
+        """True when an entry that is no source is one of the layout's, as we left it."""
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
-            return name in shelf.source_folders or name in shelf.other_folders
-        if name in shelf.copies:
+            return name in content.source_folders or name in content.other_folders
+        if name in content.copies:
             inside = _join(path, name)
             known = self._copies.get(inside)
-            if known is None or known.source != shelf.copies[name]:
+            if known is None or known.source != content.copies[name]:
                 return False
             if known.copy != stat_key(entry.stat(follow_symlinks=False)):
                 return False
             self._fitted.copies[inside] = known
             return True
         return (
-            name in shelf.points
+            name in content.points
             and entry.is_file(follow_symlinks=False)
             and entry.stat(follow_symlinks=False).st_size == 0
         )
@@ -272,8 +272,8 @@ class Fitter:
             key = self._date(fd, name, want.key[2])
         return FileRecord(key, want.sha256, want.blob, settled=True)
 
-    def _put_copies(self, fd: int, path: str, shelf: FolderContent, there: set[str]) -> None:
-        missing = shelf.copies.keys() - there
+    def _put_copies(self, fd: int, path: str, content: FolderContent, there: set[str]) -> None:
+        missing = content.copies.keys() - there
         if not missing:
             return
         with opened_strictly(self._workspace_fd, path) as source_fd:

@@ -180,7 +180,7 @@ def remove_any(folder_fd: int, name: str) -> None:
 
 
 def is_same_folder(fd: int, seen: os.stat_result) -> bool:
-    """Whether the opened folder is the one that was listed, not one swapped in since."""
+    """True when the opened folder is the one that was listed, not one swapped in since."""
     now = os.fstat(fd)
     return stat.S_ISDIR(seen.st_mode) and (now.st_dev, now.st_ino) == (seen.st_dev, seen.st_ino)
 
@@ -234,7 +234,7 @@ def flock(fd: int) -> bool:
 
 
 def is_current(fd: int, path: Path, dir_fd: int | None = None) -> bool:
-    """Whether the name still leads to what we locked."""
+    """True when the name still leads to the file that we locked."""
     try:
         there = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:

@@ -64,7 +64,7 @@ _ALONE = {
 
 
 class GitReply(NamedTuple):
-    """What git printed, and the exit code it ended with."""
+    """Output and exit code of git."""
 
     code: int
     stdout: bytes
@@ -123,7 +123,7 @@ class Git:
         index: Path | None = None,
         work_tree: Path | None = None,
     ) -> bytes:
-        """What git prints; ProcessFailed with git's own words when it refuses."""
+        """Run git and return its output; ProcessFailed with git's own words when it refuses."""
         return self.ask(*arguments, stdin=stdin, index=index, work_tree=work_tree).stdout
 
     def ask(
@@ -134,7 +134,7 @@ class Git:
         work_tree: Path | None = None,
         accept: tuple[int, ...] = (0,),
     ) -> GitReply:
-        """As `call`, for questions that git answers with its exit code."""
+        """Run git like `call`, for questions that git answers with its exit code."""
         env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
         if index is not None:
             env["GIT_INDEX_FILE"] = str(index)

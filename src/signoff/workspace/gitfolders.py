@@ -1,4 +1,4 @@
-"""Where a repository keeps its objects, refs and worktrees, and whether we may work on them.
+"""Find a repository's folders of objects, refs and worktrees, and check that we may use them.
 
 Everything here may have been arranged by an agent: files are read without following links, and a
 link where git would write is refused.
@@ -34,7 +34,7 @@ _RULES_ELSEWHERE = frozenset({"core.excludesfile", "core.attributesfile"})
 
 
 class Head(NamedTuple):
-    """What a checkout stands on: a branch, or a commit without one."""
+    """HEAD of a checkout: a branch, or a commit without one."""
 
     branch: str | None
     commit: str | None
@@ -71,13 +71,13 @@ def refuse_links(folder: Path, names: tuple[str, ...]) -> None:
 
 
 def refuse_linked_ref(common: Path, ref: str) -> None:
-    """The same for the place of a ref and every folder on the way to it."""
+    """Refuse a symbolic link at the place of a ref or on the way to it."""
     parts = ref.split("/")
     refuse_links(common, tuple("/".join(parts[:n]) for n in range(1, len(parts) + 1)))
 
 
 def read_bare(common: Path) -> bool:
-    """Whether the configuration says that there is no checkout; a format we do not know is refused.
+    """True when the configuration says that there is no checkout; an unknown format is refused.
 
     Nothing else in it is read.
     """
@@ -101,7 +101,7 @@ def read_bare(common: Path) -> bool:
 
 
 def read_head(own: Path) -> Head:
-    """What a checkout's HEAD says; `own` is the folder with the HEAD."""
+    """Read a checkout's HEAD; `own` is the folder with the HEAD."""
     place = own / "HEAD"
     if place.is_symlink():  # how git wrote it before 2005 and still reads it
         text = f"ref: {place.readlink()}"
@@ -128,7 +128,7 @@ def locked(common: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
 
 @contextmanager
 def refusals(place: Path) -> Iterator[None]:
-    """What the system refuses there is an error that says so."""
+    """Turn a refusal of the system into an error that names the place."""
     try:
         yield
     except OSError as error:

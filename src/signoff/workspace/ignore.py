@@ -55,7 +55,7 @@ class GitPattern(Struct, frozen=True):
     regex: re.Pattern[bytes] | None
 
     def covers(self, name: str, path: str, is_dir: bool) -> bool:
-        """Whether the pattern matches this entry; `path` is relative to the pattern's folder."""
+        """True when the pattern matches this entry; `path` is relative to the pattern's folder."""
         if self.folders_only and not is_dir:
             return False
         text = path if self.by_path else name
@@ -92,7 +92,7 @@ def parse_line(line: str) -> GitPattern | None:
 
 
 def _without_trailing_spaces(line: str) -> str:
-    """Without the spaces at the end, unless a backslash holds on to them."""
+    """The line without spaces at its end, unless a backslash holds on to them."""
     end = len(line)
     while end and line[end - 1] == " ":
         end -= 1
@@ -210,7 +210,7 @@ class IgnoreFile(Struct, frozen=True, dict=True):
 
     @cached_property
     def patterns(self) -> tuple[GitPattern, ...]:
-        """In the order written; the last one that covers an entry decides."""
+        """Patterns in the order written; the last one that covers an entry decides."""
         lines = self.text.removeprefix("\ufeff").split("\n")
         return tuple(p for p in map(parse_line, lines) if p is not None)
 
@@ -253,7 +253,7 @@ class IgnoreRules:
             ) from error
 
     def is_ignored(self, path: str, is_dir: bool = False) -> bool:
-        """Whether a path falls under the rules, by itself or because a folder above it does."""
+        """True when a path falls under the rules, by itself or because a folder above it does."""
         folder, rest = "", path.strip("/")
         while "/" in rest:
             name, rest = rest.split("/", 1)

@@ -53,7 +53,7 @@ class ObjectStore:
         self._looked = False
 
     def has(self, oid: bytes) -> bool:
-        """Whether the object is there, as far as this process knows."""
+        """True when the object is there, as far as this process knows."""
         return oid in self.known()
 
     def known(self) -> KeysView[bytes]:
@@ -92,7 +92,7 @@ class ObjectStore:
         return self._snapshots.get(digest)
 
     def saved_tree(self, digest: str) -> bytes | None:
-        """The same as far as this process knows."""
+        """The tree of a snapshot, as far as this process knows."""
         self.known()
         return self._snapshots.get(digest)
 

@@ -49,7 +49,7 @@ _IDLE: list[int] = []
 
 
 class OpenedFiles(Struct, frozen=True):
-    """What was seen; paths are relative to the watched root.
+    """Files and folders that were seen; paths are relative to the watched root.
 
     `why_not` says why nothing can be told: then everything counts as read.
     """
@@ -61,12 +61,12 @@ class OpenedFiles(Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether every open in the watched folders was seen."""
+        """True when every open in the watched folders was seen."""
         return not self.why_not
 
     @property
     def overflowed(self) -> bool:
-        """Whether something may have been written without being told."""
+        """True when something may have been written without being told."""
         return self.why_not == _OVERFLOWED
 
     def joined(self, other: OpenedFiles) -> OpenedFiles:
@@ -79,7 +79,7 @@ class OpenedFiles(Struct, frozen=True):
         )
 
     def to_bytes(self, known: Collection[str]) -> bytes:
-        """What was read, to be kept; of files only those that are `known`."""
+        """Encode what was read, to be kept; of files only those that are `known`."""
         files = sorted(self.files.intersection(known))
         data = {"files": files, "folders": sorted(self.folders), "why_not": self.why_not}
         if len(files) > MOST_KEPT:
@@ -88,24 +88,24 @@ class OpenedFiles(Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> OpenedFiles:
-        """What was kept of an earlier look."""
+        """Decode what an earlier look kept."""
         data = json.loads(zlib.decompress(kept))
         files, folders = (frozenset(data.get(name, ())) for name in ("files", "folders"))
         return cls(files, folders, why_not=data["why_not"])
 
 
 class Blobs(Protocol):
-    """Where read sets are kept beside the verdicts."""
+    """Storage of read sets beside the verdicts."""
 
     def put_blob(self, data: bytes, *, durable: bool = True) -> str:
         """Keep it; its digest."""
 
     def get_blob(self, digest: str) -> bytes:
-        """What was kept; LedgerBroken if it is not there as it was."""
+        """The bytes that were kept; LedgerBroken if they are not there as they were."""
 
 
 def read_before(blobs: Blobs | None, kept: Iterable[str]) -> OpenedFiles:
-    """What the check read when it was judged before anybody worked, as far as that was kept."""
+    """Files that the check read when it was judged before anybody worked, as far as kept."""
     opened = OpenedFiles()
     if blobs is None:
         return opened
@@ -214,7 +214,7 @@ class OpenWatch:
 
 
 def _state(path: str) -> tuple[int, int] | None:
-    """Nothing of a folder: its time changes with every file that is made in it."""
+    """Identity and time of a file; None for a folder, whose time changes with files in it."""
     try:
         found = os.lstat(path)
     except OSError:

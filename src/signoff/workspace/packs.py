@@ -23,7 +23,7 @@ _IDX_MAGIC = b"\xfftOc" + struct.pack(">I", 2)
 
 
 class PackEntry(NamedTuple):
-    """Where the compressed form of an object lies in its file."""
+    """Position of an object's compressed form in its file."""
 
     oid: bytes
     offset: int
@@ -219,7 +219,7 @@ class OpenPack:
 
     @property
     def pending(self) -> bool:
-        """Whether objects were added that no commit has acknowledged."""
+        """True when objects were added that no commit has acknowledged."""
         return bool(self._unlisted)
 
     def append(self, kind: str, oid: bytes, data: bytes) -> PackEntry:
@@ -267,7 +267,7 @@ class OpenPack:
         self.snapshots[digest] = tree
 
     def remove(self) -> None:
-        """Its content is in a real pack now."""
+        """Remove the pack, whose content is in a real pack now."""
         self.path.unlink(missing_ok=True)
         index_of(self.path).unlink(missing_ok=True)
         self.close()

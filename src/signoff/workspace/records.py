@@ -1,4 +1,4 @@
-"""What is known of each entry of a workspace after a walk, and the digest over all of it."""
+"""Records of each entry of a workspace after a walk, and the digest over all of them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class FileRecord(NamedTuple):
 
     @property
     def kind(self) -> FileKind:
-        """What the mode says it is."""
+        """The kind that the mode says."""
         return _meaning_of(self.key[4])[0]
 
     @property
     def executable(self) -> bool:
-        """Whether anybody may execute it."""
+        """True when anybody may execute it."""
         return _meaning_of(self.key[4])[1]
 
     @property
@@ -62,7 +62,7 @@ class FileRecord(NamedTuple):
         return FileState(kind, executable, size, self.sha256.hex())
 
     def same_content(self, other: FileRecord) -> bool:
-        """Whether both stand for the same path entry in a digest."""
+        """True when both stand for the same path entry in a digest."""
         return self.sha256 == other.sha256 and _meaning_of(self.key[4]) == _meaning_of(other.key[4])
 
 
@@ -88,7 +88,7 @@ class Folder(Struct, eq=False):
 
     @property
     def is_empty(self) -> bool:
-        """Nothing in it but compiled caches: such a folder counts by itself.
+        """True when nothing but compiled caches is in it: such a folder counts by itself.
 
         Folders with source in them are implied by it, and folders with nothing but by-products
         come and go with these.

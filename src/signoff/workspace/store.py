@@ -53,7 +53,7 @@ class StoredFile(NamedTuple):
 
 
 class _Built(NamedTuple):
-    """What was written for a folder object, so that it is not written again."""
+    """The form in which a folder was stored, so that it is not written again."""
 
     folder: Folder
     record: bytes
@@ -85,7 +85,7 @@ class SnapshotStore:
         self.objects.commit(digest, tree, durable=durable)
 
     def _is_whole(self, digest: str) -> bool:
-        """Whether an earlier process saved it, and everything that restoring needs is there."""
+        """True when an earlier process saved it, and everything that restoring needs is there."""
         tree = self.objects.saved_tree(digest)
         if tree is None:
             return False
@@ -127,7 +127,7 @@ class SnapshotStore:
             yield full, StoredFile(state, bytes.fromhex(blob))
 
     def folder_rows(self, path: str, oid: bytes) -> Iterator[tuple[str, list[Any]]]:
-        """The same as it was written, to compare; an empty folder has an empty row."""
+        """The entries of a folder as written, to compare; an empty folder has an empty row."""
         record = json.loads(self.objects.get(oid, "blob"))
         if record["empty"]:
             yield path, []
@@ -178,7 +178,7 @@ class SnapshotStore:
 
 @lru_cache
 def _git_mode(mode: int) -> bytes | None:
-    """How git writes a mode; None for what it does not keep."""
+    """Git's form of a mode; None for what git does not keep."""
     if stat.S_ISLNK(mode):
         return b"120000"
     if not stat.S_ISREG(mode):
@@ -386,7 +386,7 @@ def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _common_ends(old: list[str], new: list[str]) -> int:
-    """How many lines are the same at the start and at the end."""
+    """Number of lines that are the same at the start and at the end."""
     limit = min(len(old), len(new))
     start = next((i for i in range(limit) if old[i] != new[i]), limit)
     end = next((i for i in range(limit - start) if old[-1 - i] != new[-1 - i]), limit - start)

@@ -36,7 +36,7 @@ _REGULAR = 0o100000
 
 
 class Mode(StrEnum):
-    """What an entry of a tree is."""
+    """Kinds of tree entries."""
 
     FILE = "100644"
     EXECUTABLE = "100755"
@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 class TreeEntry(NamedTuple):
-    """What lies at a path of a tree."""
+    """Entry at a path of a tree."""
 
     mode: Mode
     id: str
@@ -118,7 +118,7 @@ def store_files(git: Git, files: Iterable[Path]) -> list[str]:
 
 
 def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> None:
-    """Have git create every entry below an empty folder, then look at what it wrote.
+    """Let git create every entry below an empty folder, then look at what it wrote.
 
     A submodule becomes an empty folder, as git leaves it. StorageFailed when a file is not what
     its id says: what is looked at must be what the commit names.
@@ -135,7 +135,7 @@ def write_tree_files(git: Git, entries: Mapping[str, TreeEntry], into: Path) -> 
 
 
 class Place(StrEnum):
-    """What is found at a path that is no file and no symbolic link."""
+    """States of a path with no file and no symbolic link."""
 
     NOTHING = "nothing"
     FOLDER = "folder"
@@ -148,7 +148,7 @@ Found = TreeEntry | Place
 
 
 def look(root_fd: int, path: str) -> Found:
-    """What is there now, its content hashed as git would."""
+    """Look at a path as it is now; the content is hashed as git would."""
     above, _, name = path.rpartition("/")
     try:
         folder_fd = open_folder_strictly(root_fd, above)

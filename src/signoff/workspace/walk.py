@@ -35,7 +35,7 @@ CACHE_SUFFIXES = (".pyc", ".pyo")
 
 
 class Territory(Struct, frozen=True, dict=True):
-    """What belongs to a workspace and how its paths are told apart.
+    """Extent of a workspace, and the way its paths are told apart.
 
     `apart` are paths with digests of their own (vault, plan file); the root's `.git` always is.
     """
@@ -60,7 +60,7 @@ class Scan(Struct, frozen=True):
     folders: Folders
     environment: str
     fresh: int
-    """How many entries had to be read because nothing reliable was known about them."""
+    """Number of entries that had to be read: nothing reliable was known about them."""
     byproducts: tuple[str, ...]
     """The topmost paths that fall under the ignore rules."""
     caches: tuple[str, ...]
@@ -160,7 +160,7 @@ class _Walk:
             )
 
     def _is_listed_one(self, fd: int, path: str) -> bool:
-        """Whether the opened folder is the one its parent listed, not one behind a swapped link.
+        """True when the opened folder is the one its parent listed, not one behind a swapped link.
 
         The listing shows another inode where something is mounted, so ask once more then.
         """
@@ -253,7 +253,7 @@ def _reused(before: Folder, now: Folder) -> Folder:
 
 
 def is_cache(entry: os.DirEntry[str], is_dir: bool) -> bool:
-    """Whether it is a compiled cache: a real folder or file, so that it can be removed as one."""
+    """True for a compiled cache: a real folder or file, so that it can be removed as one."""
     if is_dir:
         return entry.name in CACHE_FOLDERS
     return entry.name.endswith(CACHE_SUFFIXES) and entry.is_file(follow_symlinks=False)
@@ -272,7 +272,7 @@ def check_depth(path: str) -> None:
 def byproduct_digests(
     root: Path, paths: Iterable[str], *, with_caches: bool = True
 ) -> dict[str, str]:
-    """What stat says of each topmost by-product, and of everything in it."""
+    """Digest of each topmost by-product: stat's data of it and of everything in it."""
     found: dict[str, str] = {}
     with opened_root(root) as root_fd:
         for path in paths:

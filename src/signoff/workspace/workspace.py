@@ -110,7 +110,7 @@ class Workspace:
             self._limit_s = before
 
     def digest_now(self, *, quiet: bool = True) -> Snapshot:
-        """The same digests without keeping the content."""
+        """Digest the workspace without keeping the content."""
         return self._take(None, quiet)
 
     def manifest(self, digest: str) -> Manifest:
@@ -123,7 +123,7 @@ class Workspace:
         return MappingProxyType({path: f.state for path, f in self._entries(digest).items()})
 
     def content(self, digest: str) -> FilesByFolder:
-        """What a snapshot holds, folder by folder, with the workspace's times where it has them.
+        """Content of a snapshot by folder, with the workspace's times where it has them.
 
         Times and by-products are as of the latest walk: who needs them fresh walks first.
         """
@@ -135,7 +135,7 @@ class Workspace:
         return stored_by_folder(self._entries(digest), self._known)
 
     def content_with(self, digest: str, earlier: str, paths: Collection[str]) -> FilesByFolder:
-        """What a snapshot holds, with these paths as they were in an earlier one."""
+        """Content of a snapshot, with these paths as they were in an earlier one."""
         entries, before = dict(self._entries(digest)), self._entries(earlier)
         for path in paths:
             for taken in [p for p in entries if p == path or p.startswith(f"{path}/")]:
@@ -149,7 +149,7 @@ class Workspace:
 
     @contextmanager
     def set_back(self, earlier: str, paths: Collection[str]) -> Iterator[Snapshot]:
-        """Have these paths as they were in an earlier snapshot, for a while.
+        """Set these paths back to an earlier snapshot, for a while.
 
         What stood there is put back at the end; if this process dies, by `put_forward` of the next
         one that holds the workspace.
@@ -217,7 +217,7 @@ class Workspace:
 
     @property
     def objects(self) -> ObjectStore:
-        """Where the content of kept snapshots is."""
+        """Store of the content of kept snapshots."""
         return self._store.objects
 
     def read(self, digest: str, path: str) -> bytes:
@@ -274,7 +274,7 @@ class Workspace:
         return changes
 
     def put_litter_away(self, before: str) -> tuple[Change, ...]:
-        """What differs from the snapshot once litter that came since is removed again.
+        """Remove litter that came since the snapshot, and return the changes that remain.
 
         Only where nothing else differs is anything removed; nothing is left to tell then.
         """

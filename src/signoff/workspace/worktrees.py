@@ -35,7 +35,7 @@ _MAX_ID_CHARS = 80
 
 
 class WorktreeState(StrEnum):
-    """Whether a registered worktree can be worked in."""
+    """States of a registered worktree."""
 
     PRESENT = "present"
     MISSING = "missing"
@@ -77,7 +77,7 @@ def find_worktree(git: Git, path: Path) -> Worktree:
 
 
 def checkouts_of(git: Git, branch: str) -> tuple[Worktree, ...]:
-    """Where a branch is checked out and can be worked on."""
+    """Checkouts of a branch that can be worked on."""
     present = (w for w in list_worktrees(git) if w.state is WorktreeState.PRESENT)
     return tuple(w for w in present if w.branch == branch)
 
@@ -306,12 +306,12 @@ class Unfinished(Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the worktree can go without a loss."""
+        """True when the worktree can go without a loss."""
         return not self.uncommitted and not self.commits
 
 
 def unfinished_work(git: Git, worktree: Worktree, base: str, ignore: IgnoreRules) -> Unfinished:
-    """What is only in this worktree; `base` is the branch that the work is for.
+    """Work that is only in this worktree; `base` is the branch that the work is for.
 
     The worktree's own index is asked only for what is staged: flags in it can hide changes.
     """

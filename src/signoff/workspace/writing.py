@@ -173,7 +173,7 @@ def checked_content(objects: ObjectStore, stored: StoredFile, path: str) -> byte
 
 
 def checked_bytes(objects: ObjectStore, blob: bytes, sha256: bytes, path: str) -> bytes:
-    """As `checked_content`, by the object and its hash."""
+    """Read like `checked_content`, by the object and its hash."""
     data = objects.get(blob, "blob")
     if hashlib.sha256(data).digest() != sha256:
         raise wrong_content(path)
@@ -253,7 +253,7 @@ def _enter(fd: int, name: str, *, clearing: bool) -> int | None:
 
 
 class Mounts:
-    """What is mounted inside a workspace: not its content, so nothing there is ours to change."""
+    """Mounts inside a workspace: not its content, so nothing there is ours to change."""
 
     def __init__(self, root: Path) -> None:
         try:

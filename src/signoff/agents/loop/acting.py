@@ -77,7 +77,7 @@ def asking_confidence(tools: Sequence[Tool]) -> list[Tool]:
 
 
 def _shapes_of(tools: Mapping[str, Tool]) -> dict[str, ToolShape]:
-    """What is known about each tool; of one that we did not write, nothing is assumed."""
+    """Shapes of the tools; of one that we did not write, nothing is assumed."""
     standard = {id(tool) for tool in STANDARD_TOOLS}
     ours = {n: STANDARD_SHAPES.get(n, _OTHER) for n, tool in tools.items() if id(tool) in standard}
     return {name: _PLAN if name in PLAN_TOOL_NAMES else _OTHER for name in tools} | ours
@@ -96,7 +96,7 @@ class ToolDisk(WorkspaceFolder, frozen=True):
             return None
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What lies in a folder, sorted, as far as it may be seen."""
+        """Names in a folder, sorted, as far as they may be seen."""
         try:
             top = self.files.to_read(folder or ".")
             with os.scandir(top) as found:
@@ -106,7 +106,7 @@ class ToolDisk(WorkspaceFolder, frozen=True):
         return tuple(sorted(name for name in names if self.files.is_open(top / name)))
 
     def exists(self, path: str) -> bool:
-        """Whether anything is there that may be seen."""
+        """True when anything is there that may be seen."""
         try:
             return self.files.to_read(path).exists()
         except (ToolError, OSError):
@@ -121,13 +121,13 @@ class ToolDisk(WorkspaceFolder, frozen=True):
 
 
 class LoopReporter(Protocol):
-    """Is told what happens, while it happens."""
+    """Receives the events of a loop while they happen."""
 
     def said(self, chunk: str) -> None:
         """The model said a piece of its answer."""
 
     def called(self, name: str, arguments: str) -> None:
-        """It calls a tool."""
+        """The model calls a tool."""
 
     def returned(self, name: str, result: CallResult) -> None:
         """The tool gave a result."""
@@ -170,7 +170,7 @@ class LoopSetup(Struct, frozen=True):
 
     @property
     def session_name(self) -> str:
-        """What reports and the transcript call it."""
+        """Name of the session in reports and the transcript."""
         return self.name if self.session is None else self.session.id
 
 
@@ -223,7 +223,7 @@ class Actor:
             escape_line(call.tool_name),
             call.args or {},
             root=self._context.workspace,
-            shapes=self.runner.looker.shapes,
+            shapes=self.runner.state.shapes,
             named=self._disk.shown,
         )
         if not self._setup.confidence or proposed.shape.nature not in _MAY_CHANGE:
@@ -233,7 +233,7 @@ class Actor:
         return replace(proposed, arguments=given)
 
     def _doubt(self, call: Call) -> str | None:
-        """Why a call is not made: the model is less sure of it than the user asks for."""
+        """The reason why a call is not made: the model is less sure of it than the user wants."""
         wanted = self._setup.confidence
         sure = self._sure.pop(call.id, 1.0)
         if isinstance(sure, int | float) and sure >= wanted:
@@ -256,7 +256,7 @@ class Actor:
             return tool.call(call.arguments, self._context)
 
     def _record(self, call: Call, result: CallResult) -> CallResult:
-        """In the session, in the order of the calls; the model is told how to cite it."""
+        """Record the call in the session, in order; the model is told how to cite it."""
         self.calls += 1
         if self._session is None or call.tool in PLAN_TOOL_NAMES:
             return result
@@ -299,7 +299,7 @@ class Actor:
 
 
 def _citation(id: str, result: CallResult) -> str:
-    """How evidence can point at this call; models are not told the ids of their calls otherwise."""
+    """Evidence reference for this call; models are not told the ids of their calls otherwise."""
     files = [(p, d) for p, d in {**result.reads, **result.writes}.items() if d]
     named = [
         str(Reference(ReferenceKind.FILE, path, digest[:_SHORT_DIGEST]))

@@ -34,7 +34,7 @@ _MOVE_NOTHING = frozenset({ResultKind.BLOCKED, ResultKind.DUPLICATE})
 
 
 class AgentLoop:
-    """One sitting of one session; `run` returns however it ends."""
+    """One period of work on one session; `run` returns however it ends."""
 
     def __init__(self, setup: LoopSetup, runner: asyncio.Runner | None = None):
         self._setup = setup
@@ -56,7 +56,7 @@ class AgentLoop:
         self._actor = Actor(setup, bounded, calls=past.calls, failed=past.failed_calls)
         self._batches = self._actor.runner
         if setup.session is not None:
-            self._batches.looker.open_steps = setup.session.open_steps
+            self._batches.state.open_steps = setup.session.open_steps
         self._tried: list[tuple[str, Mapping[str, Any]]] = []
         self._fruitless = 0
         self._answer = ""  # the last final answer
@@ -76,14 +76,14 @@ class AgentLoop:
                 self._runner.close()
 
     def limits_left(self) -> LoopLimits:
-        """What of turns and time is left, for a child that plays inside one of our calls."""
+        """Turns and time that are left, for a child that runs inside one of our calls."""
         limits = self._setup.limits
         turns = None if limits.turns is None else max(0, limits.turns - self._meter.used.turns)
         wall_s = None if limits.wall_s is None else max(0.0, self._meter.left_s)
         return replace(limits, turns=turns, wall_s=wall_s)
 
     def charge(self, used: Used) -> None:
-        """What a child or a second model used counts here too, and is kept with the call."""
+        """Count the usage of a child or a second model here too, and keep it with the call."""
         self._meter.used += used
         self._setup.on_used(self._meter.used)
         self._charged.append(used)
@@ -199,13 +199,13 @@ class AgentLoop:
         self._fruitless = self._fruitless + 1 if idle else 0
 
     def _finish(self, text: str) -> str:
-        """What the model is told of its final answer; End when it is the last one."""
+        """The reply to the model's final answer; End when it is the last one."""
         self._answer = text
         session = self._setup.session
         early = self._batches.answer(text).steering
         # A plan that somebody wrote has a gate that says what is missing itself.
         planned = session is not None and session.has_own_plan
-        if early is not None and not planned and self._early < self._batches.looker.limits.repeats:
+        if early is not None and not planned and self._early < self._batches.state.limits.repeats:
             self._early += 1
             return early.text
         if session is None:
@@ -235,7 +235,7 @@ class AgentLoop:
             summary, used = reply.text.strip() or summary, reply.used
             self._count(used)
         self._talk.begin_anew(self._setup.task, summary, self._plan_text(), room, used)
-        self._batches.looker.forget()
+        self._batches.state.forget()
 
     def _plan_text(self) -> str:
         session = self._setup.session

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Interrupts:
-    """Whether somebody interrupted; that is whatever makes the handler in force say so."""
+    """Notes that somebody interrupted: any signal for which the handler in force raises."""
 
     def __init__(self) -> None:
         self.noted = False
@@ -36,7 +36,7 @@ class Interrupts:
 
     @classmethod
     def in_force(cls) -> Interrupts:
-        """Those of whoever awaits this work; new ones where nobody does."""
+        """The interrupts of the caller that awaits this work; new ones where nobody does."""
         return _AWAITED.get() or cls()
 
     def interrupt(self) -> None:
@@ -64,7 +64,7 @@ class Interrupts:
 
     @contextmanager
     def calmly(self) -> Iterator[None]:
-        """In here the first interrupt is noted and no more: what is half written gets written."""
+        """Only note the first interrupt in this block, so that half-written data gets written."""
         was, self._calm = self._calm, True
         try:
             yield

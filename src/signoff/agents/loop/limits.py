@@ -1,4 +1,4 @@
-"""How far a loop may go, what it has used, and how it ended."""
+"""Limits of a loop, its usage, and its ending."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHARACTERS_A_TOKEN = 4  # for answers whose provider did not say what they took
 
 
 class Used(Struct, frozen=True):
-    """What models took: answers, tokens in both directions, and money."""
+    """Usage of models: answers, tokens in both directions, and money."""
 
     turns: int = 0
     tokens_in: int = 0
@@ -23,7 +23,7 @@ class Used(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """In and out together, as budgets count them."""
+        """Tokens in and out together, as budgets count them."""
         return self.tokens_in + self.tokens_out
 
     def __add__(self, other: Used) -> Used:
@@ -41,7 +41,7 @@ class Used(Struct, frozen=True):
         )
 
     def to_data(self) -> dict[str, Any]:
-        """As the transcript has it, where an answer is a turn by itself."""
+        """The transcript's form, in which an answer is a turn by itself."""
         turns = {"turns": self.turns} if self.turns else {}
         cost = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "usd": self.usd}
         return {**turns, **cost}
@@ -62,7 +62,7 @@ class LoopLimits(Struct, frozen=True):
     fruitless: int = 8  # turns in a row that did nothing: no call worked, nothing was said
 
     def after(self, used: Used) -> LoopLimits:
-        """The same for a loop that counts from what it used before."""
+        """Limits for a loop that counts from what it used before."""
         return replace(
             self,
             turns=None if self.turns is None else self.turns + used.turns,
@@ -72,7 +72,7 @@ class LoopLimits(Struct, frozen=True):
 
 
 class Meter(Struct):
-    """What was used, over all sittings of a session; time counts anew in each."""
+    """Usage over all periods of work of a session; time counts anew in each."""
 
     limits: LoopLimits
     used: Used
@@ -85,7 +85,7 @@ class Meter(Struct):
         return self.limits.wall_s - (time.monotonic() - self.began)
 
     def exhausted(self) -> str | None:
-        """Which limit is reached, in words; None while the loop may go on."""
+        """The limit that is reached, in words; None while the loop may go on."""
         limits, used = self.limits, self.used
         if limits.turns is not None and used.turns >= limits.turns:
             return f"the limit of {limits.turns} turns is reached"
@@ -101,7 +101,7 @@ class Meter(Struct):
 
 
 class Ended(StrEnum):
-    """Why the loop stopped. Stored words; none of them means that the work is done."""
+    """Reasons for which the loop stopped. Stored words; none of them means that work is done."""
 
     ANSWERED = "answered"  # a final answer that the gate let through
     ESCALATED = "escalated"  # refused too often; a person decides
@@ -119,7 +119,7 @@ class End(Exception):
 
 
 class LoopReport(Used, frozen=True, kw_only=True):
-    """What the loop did and used; whether the work is done is the gate's to say."""
+    """Acts and usage of the loop; the gate alone says if the work is done."""
 
     session: str
     ended: Ended

@@ -1,4 +1,4 @@
-"""What the loop says to models: how to work, what is wrong with an answer, how to go on."""
+"""Texts of the loop for models: how to work, what is wrong with an answer, how to go on."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ LONGEST_PIECE = 1_500
 
 
 class TranscriptKind(StrEnum):
-    """What a line records. Stored words."""
+    """Kinds of lines. Stored words."""
 
     BEGUN = "begun"
     SAID = "said"  # by the model
@@ -50,7 +50,7 @@ class TranscriptKind(StrEnum):
 
 
 class Past(Struct):
-    """What a transcript tells about the sittings before."""
+    """Earlier periods of work, as a transcript tells them."""
 
     task: str = ""
     workspace: str = ""
@@ -87,7 +87,7 @@ class Transcript(Struct, frozen=True):
         self._append(kind, messages=dumped, **facts)
 
     def end(self, ended: str, reason: str) -> None:
-        """Why the loop stopped, for whoever reads the file; it may be resumed all the same."""
+        """Record why the loop stopped, for readers of the file; it may be resumed all the same."""
         self._append(TranscriptKind.ENDED, ended=ended, reason=reason)
 
     def read(self) -> Past:
@@ -166,11 +166,11 @@ class Conversation:
 
     @property
     def waits_for_model(self) -> bool:
-        """Whether the last word was said to the model."""
+        """True when the last word was said to the model."""
         return isinstance(self.messages[-1], ModelRequest)
 
     def keep(self, reply: ModelReply) -> None:
-        """On disk before anything is done: the answer was paid for, and its calls may be lost.
+        """Write the answer to disk before acting on it: it was paid for, and its calls may be lost.
 
         An empty one is paid for too, but most APIs refuse to be sent it again.
         """
@@ -187,7 +187,7 @@ class Conversation:
         self._transcript.add(TranscriptKind.TOLD, [told])
 
     def tell_results(self, results: Sequence[ToolReturnPart], said: str, **facts: Any) -> None:
-        """What calls gave, and what is said about them."""
+        """Add the results of calls, and the text about them."""
         told = ModelRequest(parts=[*results, *([UserPromptPart(said)] if said else [])])
         self.messages.append(told)
         with self._calmly():
@@ -208,7 +208,7 @@ class Conversation:
         self.context_tokens = 0
 
     def is_full(self, room: int) -> bool:
-        """Whether the next answer may not fit any more into so many tokens."""
+        """True when the next answer may not fit any more into so many tokens."""
         return self.context_tokens >= FULL_AT * room
 
     def summary_request(self, room: int) -> ModelRequest:
@@ -220,7 +220,7 @@ class Conversation:
         return ModelRequest.user_text_prompt(SUMMARY_REQUEST.format(record=record))
 
     def bare_record(self, room: int) -> str:
-        """In place of a summary when the model gives none: the end of the record itself."""
+        """The end of the record itself, in place of a summary that the model did not give."""
         return self._record(_characters(room, KEPT_SHARE))
 
     def _record(self, longest: int) -> str:

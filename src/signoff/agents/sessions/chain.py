@@ -71,11 +71,11 @@ class CitedFiles(Struct, frozen=True):
 
 
 class Refused(ValueError):
-    """What an agent asks for or cites does not hold; the message says why and what would."""
+    """Refuses a request or a citation of an agent; the message says why, and what would hold."""
 
 
 class SessionJudge(Protocol):
-    """What a session asks about its workspace."""
+    """Questions of a session about its workspace."""
 
     def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
         """Run a contract on the content as it is now."""
@@ -143,12 +143,12 @@ class SessionChain:
 
     @property
     def is_shut(self) -> bool:
-        """Whether its answer was not accepted, or its own gate is not open any more."""
+        """True when its answer was not accepted, or its own gate is not open any more."""
         session = self.look().session
         return not (session.accepted or session.signed) or not self.gate().open
 
     def shut_children(self) -> frozenset[str]:
-        """Those that keep their step from being done."""
+        """Child sessions that keep their step from being done."""
         return frozenset(child.id for child in self.children() if child.is_shut)
 
     # Judging.
@@ -216,7 +216,7 @@ class SessionChain:
             judged[contract] = self.run_contract(subject.id, limited, provisional=provisional)
 
     def holds(self, subject_id: str) -> bool:
-        """Whether a contract is kept on the content as it is now; judged if nobody knows."""
+        """True when a contract is kept on the content as it is now; judged if nobody knows."""
         if not self._is_answered(subject_id):
             contract = self.state.contract(subject_id)
             assert contract is not None
@@ -236,7 +236,7 @@ class SessionChain:
     # The gate.
 
     def gate(self, silent_urls: frozenset[str] | None = None) -> GateReport:
-        """May the agent call its work finished, and if not, exactly what is missing."""
+        """Ask the gate if the agent may call its work finished, and if not, what is missing."""
         state, bases = self.look(), self._bases()
         files = {path for basis in bases for path in basis.files}
         judged = any(record.latest for record in state.records.values())

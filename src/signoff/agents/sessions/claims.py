@@ -1,4 +1,4 @@
-"""What an agent plans and claims: each plan tool, text out. Checks decide, else evidence does."""
+"""Plan tools for an agent's plans and claims: each returns text. Checks decide, else evidence."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def update_step(
 
 @_answering
 def check_step(session: SessionChain, step_number: Any) -> str:
-    """Have a step's check judged now, provisionally."""
+    """Judge a step's check now, provisionally."""
     step, at = _pick(session, step_number, "step")
     if step.contract is None:
         return f'step {at} has no check; prove it with step_update({at}, "done", evidence=…): {HOW}'
@@ -190,7 +190,7 @@ def verify_postcondition(
     evidence: Any = "",
     unattainable_because: Any = "",
 ) -> str:
-    """Have a postcondition judged or proved, or hand it to a person as unattainable."""
+    """Judge or prove a postcondition, or hand it to a person as unattainable."""
     post, at = _pick(session, postcondition_number, "postcondition")
     evidence, reason = (
         _text("evidence", evidence),

@@ -35,7 +35,7 @@ _HEX = re.compile(rf"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
 
 
 def resolve(evidence: str, claim: Claim, session: SessionChain) -> Basis:
-    """What the evidence rests on; Refused when any reference in it does not hold."""
+    """Facts on which the evidence rests; Refused when any reference in it does not hold."""
     if session.policy.evidence is EvidenceRule.PROSE:
         return Basis()
     cited = references_in(evidence)

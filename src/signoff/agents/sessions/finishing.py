@@ -1,4 +1,4 @@
-"""How a session ends: what is missing in words, a final answer at the gate, signing, the report."""
+"""End a session: what is missing in words, a final answer at the gate, signing, the report."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def show_verdict(verdict: Verdict | Judged) -> str:
 
 
 class Finalization(Struct, frozen=True):
-    """What became of a final answer; `text` is for the model, or for the user once it is over."""
+    """Result of a final answer; `text` is for the model, or for the user once it is over."""
 
     decision: Decision
     text: str
@@ -247,7 +247,7 @@ def _refusal(session: SessionChain, gate: GateReport) -> str:
 
 
 def why_broken(session: SessionChain, gate: GateReport) -> str:
-    """What the first check that does not hold printed: nobody can repair an exit code."""
+    """Output of the first check that does not hold: nobody can repair an exit code."""
     verdicts = (session.state.record(s.id).latest for s in gate.subjects if not s.proved)
     first = next((v for v in verdicts if v and not v.kept and v.output_tail), None)
     return "" if first is None else show_verdict(first)

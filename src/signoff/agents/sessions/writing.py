@@ -114,7 +114,7 @@ def _part(part: Any, name: str, known: frozenset[str]) -> _Part:
 
 
 def _description(text: Any, name: str) -> str:
-    """On one line, with nothing in it that a reader does not see."""
+    """The text on one line, with nothing in it that a reader does not see."""
     if not isinstance(text, str) or not text.strip():
         raise Refused(f"`{name}` must not be blank")
     if len(text) > LONGEST_DESCRIPTION:
@@ -164,7 +164,7 @@ def _precondition(condition: Any) -> Precondition:
 
 
 def _check_same(plan: Plan, steps: list[_Part], posts: list[_Part]) -> None:
-    """What the parser read must be what was asked for, or a text was taken for structure."""
+    """Refuse a plan that the parser reads otherwise: a text was taken for structure."""
     if len(plan.steps) != len(steps) or len(plan.postconditions) != len(posts):
         raise Refused("a description reads like a part of the plan's structure; reword it")
     read = [(f"step {s.id}", s.task, s.contract) for s in plan.steps]

@@ -1,4 +1,4 @@
-"""What a tool call may reach: files, the shell, the notebook, the person.
+"""Things that a tool call may reach: files, the shell, the notebook, the person.
 
 Writes stay in the workspace, reads in it and in allowed folders. A name is resolved once, compared
 with what is allowed, and then opened from the top without following any link: what is swapped in
@@ -46,7 +46,7 @@ class FileContent(Struct, frozen=True):
 
 
 class Files(Struct, frozen=True):
-    """What a session may read and write.
+    """Files that a session may read and write.
 
     `readable` are more roots that may be read. Nothing at or below `untouchable` is written: the
     vault, the plan, the configuration, `.git`. Nothing at or below `hidden` is even read.
@@ -104,7 +104,7 @@ class Files(Struct, frozen=True):
         return self.shown(path)
 
     def to_read(self, named: str) -> Path:
-        """Where a name leads, if it may be read."""
+        """Resolve a name that may be read."""
         path = self._resolved(named)
         roots = (str(self.workspace), *(os.path.realpath(root) for root in self.readable))
         if not any(_lies_in(path, root) for root in roots):
@@ -115,7 +115,7 @@ class Files(Struct, frozen=True):
         return path
 
     def to_write(self, named: str) -> Path:
-        """Where a name leads, if it may be written."""
+        """Resolve a name that may be written."""
         path = self._resolved(named)
         if not _lies_in(path, self.workspace):
             raise ToolError(f"`{named}` leads outside the workspace; write inside it")
@@ -132,11 +132,11 @@ class Files(Struct, frozen=True):
         return storable_path((whole[len(root) :].lstrip("/") or ".") if inside else whole)
 
     def is_open(self, path: Path) -> bool:
-        """Whether a path that a walk met may be shown; links are met, not followed."""
+        """True when a path that a walk met may be shown; links are met, not followed."""
         return not any(_lies_in(path, os.path.realpath(place)) for place in self.hidden)
 
     def holds_hidden(self, folder: Path) -> bool:
-        """Whether something hidden lies in a folder, for searches that cannot step around it."""
+        """True when something hidden lies in a folder, for searches that cannot step around it."""
         return any(_lies_in(os.path.realpath(place), folder) for place in self.hidden)
 
     def _resolved(self, named: str) -> Path:
@@ -154,7 +154,7 @@ class Files(Struct, frozen=True):
 
 
 def _lies_in(path: Path | str, folder: Path | str) -> bool:
-    """Whether a path is this one or below it, both resolved; asked often, so without parsing."""
+    """True when a path is this one or below it, both resolved; asked often, so without parsing."""
     whole, above = str(path), str(folder)
     return whole == above or whole.startswith(above if above.endswith("/") else f"{above}/")
 
@@ -233,7 +233,7 @@ class Trace(Struct):
 
 
 class Changes(Struct, frozen=True):
-    """What became of the workspace: files with their digests, anything else, and the whole."""
+    """Changes of the workspace: files with their digests, anything else, and the whole."""
 
     files: Mapping[str, str]
     others: tuple[str, ...]
@@ -250,11 +250,11 @@ class Watch(Protocol):
         """The digest of the content as it is now."""
 
     def changed_since(self, mark: str) -> Changes:
-        """What differs from then."""
+        """Changes since then."""
 
 
 class Notebook(Struct):
-    """What the model writes down for itself; it outlives a compaction."""
+    """The model's own notes; they outlive a compaction."""
 
     todo: tuple[tuple[str, bool], ...] = ()
     scratchpad: dict[str, str] = field(default_factory=dict)
@@ -268,7 +268,7 @@ class Notebook(Struct):
 
 
 class Shell(Struct, frozen=True):
-    """How commands of the model run: the sandbox, the environment, the limits."""
+    """Settings for commands of the model: the sandbox, the environment, the limits."""
 
     role: Role = field(default_factory=lambda: Role("agent", ""))
     enclosure: Enclosure = UNCONFINED
@@ -294,7 +294,7 @@ class ToolContext(Struct, frozen=True):
         return self.files.workspace
 
     def for_call(self) -> ToolContext:
-        """The same, with nothing touched yet."""
+        """The context for one call, with nothing touched yet."""
         return replace(self, trace=Trace())
 
     def read(self, named: str) -> bytes:

@@ -32,7 +32,7 @@ _ARGUMENT = re.compile(r"(\w+): (.+)")
 
 
 class Effect(StrEnum):
-    """What a tool may do to the world; declared by whoever wrote it."""
+    """Effects of a tool on the world; declared by its author."""
 
     READ = "read"
     WRITE = "write"
@@ -195,7 +195,7 @@ def _number(written: str) -> float:
 
 
 def _says_no(result: Any) -> bool:
-    """Whether an answer is a no: `false`, nothing found, a command that failed."""
+    """True when an answer is a no: `false`, nothing found, a command that failed."""
     if isinstance(result, str):
         return not result.strip() or _NO.fullmatch(result.strip()) is not None
     if isinstance(result, Mapping) and any(result.get(name) for name in _EXIT_CODES):
@@ -216,7 +216,7 @@ def _as_text(result: Any) -> str:
 
 
 def _capped(text: str) -> str:
-    """What every model API and JSON reader takes, and no more than a context bears."""
+    """The text as every model API and JSON reader takes it, cut to what a context bears."""
     clean = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "�")
     if len(clean) <= LONGEST_RESULT:
         return clean

@@ -34,7 +34,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 class Arguments:
-    """What a tool takes; the schema of one that may be left out needs no null."""
+    """Arguments of a tool; the schema of one that may be left out needs no null."""
 
     def __init__(self, kinds: Mapping[str, Any], required: frozenset[str]):
         self._required = required

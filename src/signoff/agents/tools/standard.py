@@ -175,7 +175,7 @@ def grep(
 
 
 def _fitting(lines: list[str], first: int, last: int) -> tuple[list[str], int]:
-    """As many of the lines as fit, at least one, and the number of the last of them."""
+    """The lines that fit, at least one, and the number of the last of them."""
     shown: list[str] = []
     size = 0
     for line in lines[first - 1 : last]:
@@ -289,7 +289,7 @@ def _described(seen: Observation) -> str:
 
 
 def _look(path: Path) -> str:
-    """How a place looks now: a file by its content, anything else by its being there."""
+    """State of a place now: a file by its content, anything else by its being there."""
     with suppress(OSError):
         state = os.lstat(path)
         if stat.S_ISREG(state.st_mode) and state.st_size <= LARGEST_COMPARED:

@@ -30,7 +30,7 @@ _INSIDE = frozenset(("command_substitution", "process_substitution", "arithmetic
 
 
 def takes_any_item(text: str) -> bool:
-    """Whether every `{item}` of a script stands outside of quotes."""
+    """True when every `{item}` of a script stands outside of quotes."""
     return _fitting(text) is None
 
 
@@ -46,7 +46,7 @@ def unfit_items(text: str, items: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _fitting(text: str) -> re.Pattern[str] | None:
-    """What an item may look like; None when anything will do."""
+    """Pattern that an item must match; None when anything will do."""
     # Braces mean something to the grammar; letters of the same length do not.
     source = text.encode("utf-8", "surrogatepass").replace(_ITEM, _STAND_IN)
     root = syntax_of(source)
@@ -131,7 +131,7 @@ def _modules_missing(view: VerifyView, call: CommandCall) -> Iterator[str]:
 
 
 def _way_to(name: str, view: VerifyView) -> str:
-    """Where the workspace has it: in an environment that is not activated, or on the own PATH."""
+    """Hint at a copy in the workspace: in an environment not activated, or on the own PATH."""
     if path := view.surroundings.left_out(name):
         return f"contracts do not search folders of the workspace: write `{path}`"
     for folder in _ENVIRONMENTS:
@@ -142,7 +142,7 @@ def _way_to(name: str, view: VerifyView) -> str:
 
 
 def _behind_uv(view: VerifyView, call: CommandCall) -> Iterator[str]:
-    """What `uv run` looks for: in the project's environment, then on the search path.
+    """Tools that `uv run` would not find in the project's environment.
 
     Tools that environments have as a rule are taken to be there: uv makes one when it runs.
     """
@@ -182,7 +182,7 @@ def scripts_exist(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
 
 
 def _may_be_built_before(subject: ShellSubject, script: FileUse) -> bool:
-    """Whether an earlier command of the same contract may make the program that it then runs."""
+    """True when an earlier command of the same contract may make the program that it then runs."""
     writes = (w for w in subject.facts.writes if w.order < script.order and w.how != "chmod")
     if any(w.path and _covers(w.path, script.path) for w in writes):
         return True
@@ -235,7 +235,7 @@ def cannot_fail(_view: VerifyView, subject: ShellSubject, contract: Contract) ->
 
 
 def _printed_anyway(expectation: Expectation, subject: ShellSubject) -> bool:
-    """Whether the contract types the expected words itself."""
+    """True when the contract prints the expected words itself."""
     value = expectation.value
     if always_holds(expectation):
         return True

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
+from signoff.commands.analysis import analyse
 from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches, matches_any
-from signoff.domain.languages import is_settings, is_test, language_of
+from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
 from signoff.domain.plan import (
     Contract,
     Step,
@@ -22,6 +24,7 @@ from signoff.planfile.subjects import (
     files_named,
     is_plain,
     measures,
+    mentions,
     names_folder_of,
     names_for_change,
     speaks_of,
@@ -32,7 +35,7 @@ HUMAN = "human"
 
 
 def needs_make_sense(view: VerifyView) -> Iterator[Finding]:
-    """No step waits for itself, directly or around a circle."""
+    """Report a step that waits for itself, directly or around a circle."""
     cycle = view.order.cycle
     if cycle:
         step = view.plan.step(cycle[0])
@@ -46,7 +49,7 @@ def needs_make_sense(view: VerifyView) -> Iterator[Finding]:
 
 
 def postconditions_decidable(view: VerifyView) -> Iterator[Finding]:
-    """Where nobody's word counts, a postcondition without a contract can never hold."""
+    """Report postconditions without a contract where no person's word counts: they never hold."""
     if not view.surroundings.waivers_forbidden:
         return
     for post in view.plan.postconditions:
@@ -61,7 +64,7 @@ def postconditions_decidable(view: VerifyView) -> Iterator[Finding]:
 
 
 def subscriptions_exist(view: VerifyView) -> Iterator[Finding]:
-    """What a step reads must be there, or be made by a step before it."""
+    """Report a subscription that is neither there nor made by an earlier step."""
     for place, step in enumerate(view.plan.steps):
         for subscription in step.subscriptions:
             if ITEM in subscription.target:
@@ -174,6 +177,7 @@ _DECIDING = {
     "nox": ("noxfile.py",),
     "just": ("justfile",),
 }
+_DATA = re.compile(r"[\w./-]+\.(?:txt|json|csv|tsv|ya?ml|toml|xml|ini|cfg|conf|lock|snap)")
 _MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
 
 
@@ -195,7 +199,7 @@ def decides_its_own_check(view: VerifyView) -> Iterator[Finding]:
 
 
 def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
-    """Tests and settings that a step speaks of, and that no line lets it change.
+    """Propose a line for files that a step names, a check may rest on and no line lets it change.
 
     A check that holds only with one of them changed is refused: the line is proposed before anybody
     works. Tests are proposed to be extended, since the approved ones then decide all the same.
@@ -209,7 +213,7 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
         named = _files_without_line(step, contract)
         read = _read_without_line(step, contract, view.read_by_checks.get(step.id, ()))
         deciding = _deciding(view, subject) if named or read else {}
-        there = [path for path in named if path not in deciding and view.exists(path)]
+        there = [p for p in named if p not in deciding and (view.exists(p) or _is_new(p, contract))]
         found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
         for field, paths in _by_field(found).items():
             so_far = contract.may_change if field == "may_change" else contract.may_extend
@@ -239,15 +243,15 @@ def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         is_module = language_of(path) is not None and not is_settings(path)
-        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
+        field = "may_extend" if is_module and is_test(path) else "may_change"
+        found.setdefault(field, []).append(path)
     return dict(sorted(found.items()))
 
 
 def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
-    """Of what the check read before: files that the step speaks of by their name or folder.
+    """Files that the check read before, and that the step speaks of by name or folder.
 
-    What is source code, or is named in full and neither a test nor settings, is the work. So is
-    what plain tools look at.
+    What is source code is the work, and so is what plain tools look at.
     """
     if not read or is_plain(contract.command):
         return []
@@ -256,10 +260,9 @@ def _read_without_line(step: Step, contract: Contract, read: Collection[str]) ->
     settled = {*step.produces, *demanded_files(contract)}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(read):
-        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
-        if is_work or path in settled or matches_any(decided, path):
+        if is_work(path) or path in settled or matches_any(decided, path):
             continue
-        if _is_asked_about(path) and names_for_change(step, path):
+        if names_for_change(step, path):
             by_folder.setdefault(path, []).append(path)
         elif folder := names_folder_of(step, path) or _target_above(targets, path):
             by_folder.setdefault(folder, []).append(path)
@@ -277,9 +280,10 @@ def _target_above(targets: list[str], path: str) -> str:
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, named as if the step changed them, and not allowed."""
-    named = [path for path in files_named(step) if _is_asked_about(path)]
+    beside = _beside_scripts(contract)
+    named = [path for path in files_named(step) if _is_asked_about(path, beside)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    read = [p for p in subscribed if _is_asked_about(p, beside) and not speaks_of(step, p)]
     could_steer = [path for path in (*named, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
@@ -295,9 +299,26 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
 
 
-def _is_asked_about(path: str) -> bool:
-    """Whether it takes more than being named to make the file the work."""
-    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
+def _is_new(path: str, contract: Contract) -> bool:
+    """True for a data file that is yet to be made and that the contract does not name."""
+    is_data = _DATA.fullmatch(path) is not None and not is_settings(path)
+    return is_data and not mentions(contract.command, path)
+
+
+def _beside_scripts(contract: Contract) -> frozenset[tuple[str, bool]]:
+    """Folders of the scripts that the contract runs; True where a shell runs them."""
+    return frozenset(
+        (script.path.rpartition("/")[0], language_of(script.path) in (None, "shell"))
+        for script in analyse(contract.command).scripts
+    )
+
+
+def _is_asked_about(path: str, beside: Collection[tuple[str, bool]]) -> bool:
+    """True when it is no work by its name, or source code that the check's own script may load."""
+    if not is_work(path):
+        return not is_document(path)
+    folder, of_shell = path.rpartition("/")[0], language_of(path) == "shell"
+    return any(folder == place and (place or of_shell == shell) for place, shell in beside)
 
 
 def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:

@@ -40,7 +40,7 @@ class Surroundings(Protocol):
 
     @property
     def waivers_forbidden(self) -> bool:
-        """Whether nothing may be signed off by a person's word."""
+        """True when nothing may be signed off by a person's word."""
         return False
 
     @property
@@ -49,42 +49,42 @@ class Surroundings(Protocol):
         return {}
 
     def file_exists(self, path: str) -> bool:
-        """Whether the workspace has this file or folder now."""
+        """True when the workspace has this file or folder now."""
         return bool(path)
 
     def matches_glob(self, pattern: str) -> bool:
-        """Whether some file of the workspace matches now."""
+        """True when some file of the workspace matches now."""
         return bool(pattern)
 
     def topic_exists(self, name: str) -> bool:
-        """Whether the vault has this topic."""
+        """True when the vault has this topic."""
         return bool(name)
 
     def left_out(self, name: str) -> str:
-        """Where the workspace has this command, on the person's search path and no contract's."""
+        """Path of a command in the workspace that the person's PATH has and contracts' has not."""
         del name
         return ""
 
     def tool_exists(self, name: str) -> bool:
-        """Whether a contract would find this command."""
+        """True when a contract would find this command."""
         return bool(name)
 
     def module_exists(self, name: str) -> bool:
-        """Whether `python -m` would find this module of a tool in a contract."""
+        """True when `python -m` would find this module of a tool in a contract."""
         return bool(name)
 
     def role_troubles(self, name: str) -> tuple[Trouble, ...]:
-        """What would keep a configured role from working here."""
+        """Reasons why a configured role could not work here."""
         del name
         return ()
 
     def budget_trouble(self, name: str, budget: Budget) -> Trouble | None:
-        """Why this budget cannot be enforced for a configured role."""
+        """The reason why this budget cannot be enforced for a configured role; None if it can."""
         del name, budget
         return None
 
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
-        """Those of the texts that bash refuses, and why."""
+        """Syntax problems of those texts that bash refuses."""
 
 
 class Anywhere(Surroundings):
@@ -96,7 +96,7 @@ class Anywhere(Surroundings):
         self.role_names, self._check_syntax = role_names, check_syntax
 
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
-        """As far as somebody said how to find out."""
+        """Syntax problems, where somebody said how to find them."""
         return self._check_syntax(texts) if self._check_syntax is not None and texts else {}
 
 
@@ -104,7 +104,7 @@ ITEM = "{item}"
 
 
 class SubjectKind(StrEnum):
-    """Which shell text it is."""
+    """Kinds of shell texts in a plan."""
 
     CONTRACT = "contract"
     POSTCONDITION = "postcondition's contract"
@@ -133,10 +133,10 @@ class ShellSubject(Struct, frozen=True):
     note = partialmethod(finding, Severity.NOTE)
 
     def may_write(self, path: str) -> bool:
-        """Whether the plan allows the step to make or change a file that decides its own check."""
+        """True when the plan lets the step make or change a file that decides its own check."""
         produces = self.step.produces if self.step is not None else ()
         may_change = self.contract.may_change if self.contract is not None else ()
-        return matches_any((*produces, *may_change), path)
+        return path in produces or matches_any(may_change, path)
 
 
 class Producer(Struct, frozen=True):
@@ -180,7 +180,7 @@ class StepOrder:
         return floor
 
     def comes_before(self, earlier: int, later: int) -> bool:
-        """Whether `later` needs `earlier`, directly or through other steps."""
+        """True when `later` needs `earlier`, directly or through other steps."""
         if earlier < self._floor[later]:
             return True
         waiting = list(self._needs[later])
@@ -267,7 +267,7 @@ class VerifyView:
 
     @cached_property
     def order(self) -> StepOrder:
-        """What `needs` says about before and after."""
+        """Order of the steps, by their `needs`."""
         return StepOrder(self.plan.steps)
 
     @cached_property
@@ -276,7 +276,7 @@ class VerifyView:
 
     @cached_property
     def producers(self) -> tuple[Producer, ...]:
-        """Who makes which files."""
+        """Files that steps make, with the step that makes them."""
         found: list[Producer] = []
         for place, step in enumerate(self.plan.steps):
             if step.produces:
@@ -322,7 +322,7 @@ class VerifyView:
         return any(matches(_open_item(name), path) for name in demanded)
 
     def exists(self, path: str) -> bool:
-        """Whether the workspace has it now."""
+        """True when the workspace has it now."""
         if path not in self._known_files:
             self._known_files[path] = self.surroundings.file_exists(path)
         return self._known_files[path]

@@ -160,7 +160,7 @@ def _yaml_events(subject: CheckedFile, text: str) -> Iterator[FileFinding]:
 
 
 def _is_key_again(event: yaml.NodeEvent, here: _Open, resolver: Any) -> bool:
-    """Whether a mapping has this key; `1` and `"1"` are two keys, `a` and `"a"` are one."""
+    """True when a mapping has this key; `1` and `"1"` are two keys, `a` and `"a"` are one."""
     is_key, here.at_key = here.at_key, not here.at_key
     if not is_key or not isinstance(event, yaml.ScalarEvent):
         return False

@@ -106,7 +106,7 @@ def _notebook(subject: CheckedFile, text: str, _tree: FileTree) -> Iterator[File
 
 
 def _not_a_notebook(notebook: Any) -> str:
-    """Why it is none of format 4; nothing when it is."""
+    """The reason why it is no notebook of format 4; empty when it is one."""
     import nbformat  # noqa: PLC0415 - optional, and slow to load
 
     if not isinstance(notebook, dict) or notebook.get("nbformat") != 4:

@@ -36,7 +36,7 @@ class FilesReport(Struct, frozen=True):
 
     @property
     def kept(self) -> bool:
-        """Nothing is wrong, nothing is unknown, and something was looked at."""
+        """True when nothing is wrong, nothing is unknown, and something was looked at."""
         bad = self.has(FileSeverity.ERROR) or self.has(FileSeverity.UNKNOWN)
         return self.files > 0 and not bad
 

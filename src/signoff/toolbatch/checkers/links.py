@@ -77,7 +77,7 @@ def resolve(page: str, written: str, base: str = "") -> LinkTarget:
 
 
 def is_page(path: str) -> bool:
-    """Whether its links can be followed."""
+    """True when its links can be followed."""
     return PurePosixPath(path).suffix.lower() in HTML_SUFFIXES | MARKDOWN_SUFFIXES
 
 
@@ -109,7 +109,7 @@ def _parse(subject: CheckedFile, text: str) -> Page:
 
 
 def _check(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFinding]:
-    """What is wrong with the page, where its references lead, and how much is on it."""
+    """Faults of the page, of its references, and of the amount of text on it."""
     page = _parse(subject, text)
     yield from page.remarks
     yield from _references(subject, page, tree)
@@ -176,7 +176,7 @@ class _Follower(Struct, frozen=True):
         return self._anchor(landing, target.anchor)
 
     def _is_left_out(self, landing: str) -> bool:
-        """Whether nobody checks the page: one folder on the way to it is walked past."""
+        """True when nobody checks the page: one folder on the way to it is walked past."""
         folders = [folder.as_posix() for folder in PurePosixPath(landing).parents][:-1]
         return any(
             is_left_out(self.tree, folder) and not self.subject.path.startswith(f"{folder}/")

@@ -83,7 +83,7 @@ class PageLink(NamedTuple):
 
 
 class Page(Struct):
-    """What reading a page gave; `shows` says whether there is anything to see, words or not."""
+    """A parsed page; `shows` says if there is anything to see, words or not."""
 
     links: list[PageLink] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
@@ -101,12 +101,12 @@ class Page(Struct):
 
 
 def is_template(text: str) -> bool:
-    """Whether something in it is filled in later."""
+    """True when something in it is filled in later."""
     return _FILLED_IN.search(text) is not None
 
 
 def is_filled_in(target: str) -> bool:
-    """Whether a link's target is known only once it is filled in."""
+    """True when a link's target is known only once it is filled in."""
     return _FILLED_TARGET.search(target) is not None
 
 
@@ -198,7 +198,7 @@ class _HtmlReader(HTMLParser):
 
 
 def _targets(tag: str, attributes: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    """What a tag refers to, and whether that is a part of the page."""
+    """Targets of a tag; True beside those that are a part of the page."""
     if tag != "link" or _FETCHED & set(attributes.get("rel", "").lower().split()):
         for name in (*_LINKS.get(tag, ()), *_ASSETS.get(tag, ())):
             if name in attributes:

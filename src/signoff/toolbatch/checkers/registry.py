@@ -1,4 +1,4 @@
-"""Which checkers there are, and which of them are for a file."""
+"""Registry of checkers, and the choice of those for a file."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _shell(subject: CheckedFile, text: str, tree: FileTree) -> Iterator[FileFind
 
 
 def _interpreter(text: str) -> str:
-    """Who would run a script, by its first line; nothing where that does not say."""
+    """Interpreter that would run a script, by its first line; empty where that does not say."""
     first = text.partition("\n")[0]
     words = [PurePosixPath(word).name for word in first.removeprefix("#!").split()]
     if not first.startswith("#!") or not words:

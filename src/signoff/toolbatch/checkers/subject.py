@@ -1,4 +1,4 @@
-"""What a checker is, what it is given, and what it says: findings with a stable code."""
+"""A checker, its input, and its findings with a stable code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FileSeverity(StrEnum):
 
     @classmethod
     def of(cls, code: str) -> FileSeverity:
-        """How severe a finding with one of our codes is, unless its checker says otherwise."""
+        """Severity of a finding with one of our codes, unless its checker says otherwise."""
         return _SEVERITIES.get(code, cls.ERROR)
 
 
@@ -86,7 +86,7 @@ class FileFinding(Struct, frozen=True):
 
 
 class Thresholds(Struct, frozen=True):
-    """How little is too little for a page; 0 asks for nothing beyond not being empty."""
+    """Least amount of text for a page; 0 asks for nothing beyond not being empty."""
 
     words: int = 0
     sections: int = 0
@@ -124,7 +124,7 @@ class CheckedFile(Struct, frozen=True):
         return self.finding("other-dialect", f"cannot tell: {said}", hint, line)
 
     def tool_missing(self, tool: str, hint: str) -> FileFinding:
-        """Nobody can tell without a program or a library."""
+        """The finding that nobody can tell without a program or a library."""
         said = f"cannot tell: {hint} (`{tool}` is missing)"
         return self.finding("tool-missing", said, hint, about=tool)
 
@@ -147,7 +147,7 @@ class BuiltInChecker(Struct, frozen=True):
         return not self.library or find_spec(self.library) is not None
 
     def check(self, subject: CheckedFile, tree: FileTree) -> Iterator[FileFinding]:
-        """What is wrong with the file, or that nobody can tell."""
+        """Faults of the file, or the finding that nobody can tell."""
         if self.is_usable:
             return self.look(subject, tree)
         return iter((subject.tool_missing(self.library, "install signoff[checkers]"),))

@@ -53,7 +53,7 @@ class FileTree:
         return self.size(path) is not None or self.is_folder(path)
 
     def is_link(self, path: str) -> bool:
-        """Whether it is a symbolic link: what it leads to is looked at where it is."""
+        """True for a symbolic link: its target is looked at in its own place."""
         return Path(f"{self._real}/{path}").is_symlink()
 
     def read(self, path: str) -> bytes | None:
@@ -87,7 +87,7 @@ class FileTree:
         return found
 
     def _mode_and_size(self, path: str) -> tuple[int, int]:
-        """As `stat` tells them; zeros for what is not there."""
+        """Mode and size as `stat` tells them; zeros for what is not there."""
         try:
             found = Path(self._inside(path) or "\0").lstat()
         except (OSError, ValueError):
@@ -107,7 +107,7 @@ class FileTree:
 
 
 def clean_path(path: str) -> str:
-    """Without detours; the root is `""`."""
+    """The path without detours; the root is `""`."""
     clean = posixpath.normpath(path)
     return "" if clean == "." else clean
 
@@ -135,7 +135,7 @@ def walk(tree: FileTree, paths: Sequence[str]) -> Walked:
 
 
 def is_left_out(tree: FileTree, folder: str) -> bool:
-    """Whether a folder is walked past unless it is named itself."""
+    """True when a folder is walked past unless it is named itself."""
     # Of an environment two signs are needed: one planted file must not hide a folder of pages.
     return posixpath.basename(folder) in _SKIPPED or (
         tree.size(f"{folder}/pyvenv.cfg") is not None and tree.is_folder(f"{folder}/lib")

@@ -1,1 +1,1 @@
-"""Clients that agents work in: their files, which install changes, and the seats they take."""
+"""Clients that agents work in: their files, which install changes, and their connections."""

@@ -1,4 +1,4 @@
-"""What install adds to a client: hooks and MCP entry put into its JSON or TOML and taken out again.
+"""Add our hooks and MCP entry to a client's JSON or TOML, and take them out again.
 
 Text in, text out; what cannot be edited safely raises ConfigInvalid and changes nothing. The rest
 of a file stays byte for byte; in codex's `config.toml` ours is one marked block.
@@ -24,7 +24,7 @@ SERVER = "signoff"
 
 
 class Wanted(Struct, frozen=True):
-    """What belongs into one file of a client: its hooks, its MCP entry, or both."""
+    """Content for one file of a client: its hooks, its MCP entry, or both."""
 
     client: Client
     program: tuple[str, ...]  # the words that start signoff
@@ -49,7 +49,7 @@ class Wanted(Struct, frozen=True):
 
 
 def is_our_handler(value: Any, client: Client) -> bool:
-    """Exactly our command line; a command that only mentions it is somebody else's."""
+    """True for exactly our command line; one that only mentions it is somebody else's."""
     command = value.get("command") if isinstance(value, dict) else None
     try:
         words = shlex.split(command) if isinstance(command, str) else []
@@ -61,7 +61,7 @@ def is_our_handler(value: Any, client: Client) -> bool:
 
 
 def is_our_server(value: Any) -> bool:
-    """Whether an MCP entry starts signoff; an entry of our name may be somebody else's."""
+    """True when an MCP entry starts signoff; an entry of our name may be somebody else's."""
     if not isinstance(value, dict):
         return False
     command, args = value.get("command"), value.get("args")
@@ -72,7 +72,7 @@ def is_our_server(value: Any) -> bool:
 
 
 def is_our_program(words: Sequence[str]) -> bool:
-    """Whether these words start signoff, from wherever it is installed."""
+    """True when these words start signoff, from wherever it is installed."""
     if len(words) == 1:
         return posixpath.basename(words[0]) == "signoff"
     return len(words) == 3 and list(words[1:]) == ["-m", "signoff"]
@@ -115,7 +115,7 @@ def take_from_json(text: str, wanted: Wanted, path: str) -> str:
 
 
 def doubts_about(text: str, wanted: Wanted, path: str) -> Iterator[str]:
-    """What in this text keeps our hooks from doing their work, in words for a person."""
+    """Settings in this text that keep our hooks from working, in words for a person."""
     if not text.strip():
         return
     with _explained(path):
@@ -182,7 +182,7 @@ def _add_server(text: str, wanted: Wanted) -> str:
 
 
 def _ours_to_remove(root: JsonNode, wanted: Wanted) -> tuple[JsonNode, JsonNode] | None:
-    """What the next thing to take out lies in, and that thing: as much as is ours alone."""
+    """The next thing to take out, behind what it lies in: as much as is ours alone."""
     hooks, servers, server = root.member("hooks"), root.member("mcpServers"), _server(root)
     for found in _our_hooks(root, wanted.client) if wanted.hooks and hooks else ():
         assert hooks is not None, "a hook was found in it"
@@ -196,7 +196,7 @@ def _ours_to_remove(root: JsonNode, wanted: Wanted) -> tuple[JsonNode, JsonNode]
 
 
 def _widest(chain: Sequence[JsonNode], target: JsonNode) -> tuple[JsonNode, JsonNode]:
-    """An empty container would stay behind: it goes too, unless it is the whole file."""
+    """Take the widest container that would stay behind empty, unless it is the whole file."""
     *outer, where = chain
     return _widest(outer, where) if outer and _is_only(where, target) else (where, target)
 
@@ -286,7 +286,7 @@ def take_from_toml(text: str, wanted: Wanted, path: str) -> str:
 
 
 def toml_doubts(text: str, wanted: Wanted, path: str) -> Iterator[str]:
-    """What in codex's config keeps our parts from working."""
+    """Settings in codex's config that keep our parts from working."""
     data = _toml(text, path)
     features = data.get("features")
     if isinstance(features, dict) and features.get("hooks") is False:
@@ -321,7 +321,7 @@ def _toml_text(word: str) -> str:
 
 
 def _block_in(text: str) -> tuple[int, int] | None:
-    """Where our block stands: from the start of its first line to the end of its last."""
+    """Position of our block: from the start of its first line to the end of its last."""
     start = text.find(BEGIN)
     end = text.find(END, start)
     if start < 0 or end < 0:

@@ -39,7 +39,7 @@ _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class Scope(Enum):
-    """Whose configuration: the repository's, or the user's own."""
+    """Owner of the configuration: the repository, or the user."""
 
     PROJECT = "project"
     USER = "user"
@@ -90,7 +90,7 @@ class ClientFileChange(Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the whole file is ours, so that nobody needs to read its difference."""
+        """True when the whole file is ours, so that nobody needs to read its difference."""
         return self.path.parent.name == "commands" or self.path.name == "SKILL.md"
 
 
@@ -104,7 +104,7 @@ class ClientConfig(Struct, frozen=True):
 
     @property
     def base(self) -> Path:
-        """What the client's files lie below."""
+        """Folder above the client's files."""
         if self.scope is Scope.PROJECT:
             return self.top
         if not self.environ.get("HOME"):
@@ -114,7 +114,7 @@ class ClientConfig(Struct, frozen=True):
 
     @property
     def own_folder(self) -> Path:
-        """Where the client keeps what is the user's, if a variable does not say otherwise."""
+        """Folder in which the client keeps the user's files, unless a variable says otherwise."""
         name = self.client.name
         chosen = self.environ.get(_FOLDER_VARIABLES.get(name, ""))
         home = self.environ.get(_HOME_VARIABLES.get(name, "")) or self.environ.get("HOME", "/")

@@ -43,7 +43,7 @@ class JsonNode(Struct, frozen=True):
 
     @property
     def whole_start(self) -> int:
-        """Where it begins, its key included."""
+        """Offset at which it begins, its key included."""
         return self.start if self.key is None else self.key_start
 
     def member(self, key: str) -> JsonNode | None:
@@ -122,7 +122,7 @@ def remove(where: JsonNode, node: JsonNode) -> str:
 
 
 def has_comments(where: JsonNode) -> bool:
-    """Whether somebody wrote a comment directly inside this value, or between it and its key."""
+    """True when somebody wrote a comment directly inside this value, or between it and its key."""
     text = where.text
     key = None if where.key is None else _STRING.match(text, where.key_start)
     starts = [where.start + 1, *(node.end for node in where.inner)]

@@ -137,13 +137,13 @@ def command_files(form: Form) -> Iterator[tuple[str, str]]:
 
 
 def is_untouched(text: str) -> bool:
-    """Whether this is a file of ours, of whichever version, as it was installed."""
+    """True for a file of ours, of whichever version, as it was installed."""
     above, newline, last = text.removesuffix("\n").rpartition("\n")
     return _MARK in last and text == _marked(above + newline, last.startswith("#"))
 
 
 def is_ours(text: str) -> bool:
-    """Whether we installed it, changed since or not."""
+    """True when we installed it, changed since or not."""
     return _MARK in text
 
 

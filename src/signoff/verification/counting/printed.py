@@ -290,7 +290,7 @@ def _has_gap(lines: Sequence[str]) -> bool:
 
 
 def _says(streams: Streams, pattern: re.Pattern[str]) -> str:
-    """What a runner says that did not reach every test; empty when it says nothing such."""
+    """A runner's words that it did not reach every test; empty when there are none."""
     said = (m for m in map(pattern.fullmatch, (*streams[0], *streams[1])) if m)
     return next((m[m.lastindex or 0] for m in said), "")
 

@@ -1,4 +1,4 @@
-"""What a contract's text shows of its runners, and those whose counts lie all over their output."""
+"""Find the runners in a contract's text, and read those whose counts lie all over their output."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _go_event(line: str) -> tuple[str, str] | None:
 
 
 def _go_lines(lines: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """The same events from what `-v` prints; the package is named below its tests."""
+    """Events like those of `-json`, from what `-v` prints; the package is named below its tests."""
     waiting: list[tuple[str, str]] = []
     for line in lines:
         run, done, package = _GO_RUN.search(line), _GO_DONE.search(line), _GO_PACKAGE.match(line)
@@ -272,7 +272,7 @@ def _said(line: str) -> dict[str, int]:
 
 
 def _kind(words: str) -> str:
-    """What the words count; empty where one of them is not known."""
+    """The kind that the words count; empty where one of them is not known."""
     single = re.findall(r"[a-z]+", words.lower())
     kinds = [next((k for k, s in _KINDS.items() if re.fullmatch(s, word)), "") for word in single]
     return min(kinds, key=["", *_KINDS].index, default="")
@@ -301,7 +301,7 @@ class Sight(Struct, frozen=True):
 
     @property
     def nothing_can_run(self) -> bool:
-        """Whether no test runner is started, whatever is printed."""
+        """True when no test runner is started, whatever is printed."""
         return not (self.calls or self.hides or self.repeats)
 
 
@@ -346,7 +346,7 @@ def tools_called(command: str) -> frozenset[str]:
 
 
 def runs_only_tests(command: str) -> bool:
-    """Whether all that the text shows is known runners, with nothing beside them that could print.
+    """True when the text shows only known runners, with nothing beside them that could print.
 
     What it then prints comes out of a runner: from the search path, or of a folder that package
     tools install into.

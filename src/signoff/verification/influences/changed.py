@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.programs import runner_call
-from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.globs import has_wildcard, literal, matches_any
 from signoff.domain.languages import (
     LANGUAGE_OF_PROGRAM,
     is_document,
@@ -31,7 +31,6 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
 from signoff.planfile.subjects import (
-    FORBIDS,
     demanded_files,
     is_plain,
     looked_at,
@@ -72,7 +71,7 @@ class Approved(Struct, frozen=True, dict=True):
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """What the project is written in; empty while it has no source at all."""
+        """Languages of the project; empty while it has no source at all."""
         return frozenset(found for path in self.manifest if (found := language_of(path)))
 
     def text(self, path: str) -> str:
@@ -83,7 +82,7 @@ class Approved(Struct, frozen=True, dict=True):
         return self.bytes_of(path).decode("utf-8", "replace")
 
     def bytes_of(self, path: str) -> bytes:
-        """What a file holds, or a link; of ignored ones nothing is kept."""
+        """Content of a file, or of a link; of ignored ones nothing is kept."""
         try:
             return self.read(path)
         except StorageFailed:
@@ -91,10 +90,9 @@ class Approved(Struct, frozen=True, dict=True):
 
 
 class CheckFacts(Struct, frozen=True):
-    """What is known of the check that read the files."""
+    """Facts about the check that read the files."""
 
     texts: tuple[tuple[str, str], ...]  # all shell text of the check, each with its folder
-    task: str = ""  # what the step was asked for
     allowed: tuple[str, ...] = ()  # globs of `may_change`
     produces: tuple[str, ...] = ()  # the step's own files; globs among them allow nothing here
     protects: tuple[str, ...] = ()  # by any step of the plan
@@ -132,7 +130,7 @@ class _Finder(Struct, frozen=True, dict=True):
     opened: OpenedFiles
 
     def is_settled(self, path: str) -> bool:
-        """Whether the plan allows it, the contract is about it, or an accepted step left it so."""
+        """True when the plan allows it, the contract is about it, or an accepted step left it."""
         facts = self.facts
         if matches_any(facts.allowed, path) or path in self._named:
             return True
@@ -145,14 +143,14 @@ class _Finder(Struct, frozen=True, dict=True):
 
     @cached_property
     def _obeys_nothing(self) -> bool:
-        """Whether the check runs plain tools alone: they obey no settings."""
+        """True when the check runs plain tools alone: they obey no settings."""
         texts = self.facts.texts
         run = {_in(at, s.path) for text, at in texts for s in analyse(text).scripts}
         plain = all(is_plain(text) for text, _ in texts) and all(map(self._is_followed, run))
         return plain and not self._scripts.found_and_run
 
     def _is_followed(self, script: str) -> bool:
-        """Whether what a script runs is among the check's texts: only of shell, and of content."""
+        """True when the check's texts include all that a script runs: only shell, only content."""
         if script not in self.approved.manifest:
             return script in self.now
         text = self.approved.text(script)
@@ -182,32 +180,35 @@ class _Finder(Struct, frozen=True, dict=True):
         return frozenset(found)
 
     def _is_asked_for(self, path: str) -> bool:
-        """Whether the task names the file, or the check's own words one that was not there yet."""
+        """True when the check's own words name the file, and it was not there yet."""
         # A mere word, such as the name of a target, may mean something else than a file.
         is_name = "." in posixpath.basename(path)[1:]
         if is_settings(path) or is_test(path) or not is_name:
             return False
-        if self._is_named_by_task(path):
-            return True
         is_new = path not in self.approved.manifest
         texts = () if self.facts.makes else self.facts.texts
         return is_new and any(mentions(text, path) for text, _ in texts)
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        exact = {p for p in self.facts.produces if not has_wildcard(p)}
+        exact = self._exact
         if self.facts.makes:
-            return frozenset(exact)
+            return exact
         asked = (
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
             for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
         )
-        return frozenset(exact.union(asked))
+        return exact.union(asked)
+
+    @cached_property
+    def _exact(self) -> frozenset[str]:
+        """Exact paths that the plan says the step makes; a glob allows nothing."""
+        return frozenset(p for p in self.facts.produces if not has_wildcard(p))
 
     def why_not_work(self, change: Change) -> str | None:
-        """Why a changed file is no work; None when it is."""
+        """The reason why a changed file is no work; None when it is."""
         path, language = change.path, language_of(change.path)
         state = self.now.get(path) or self.approved.manifest.get(path)
         if state is None:
@@ -232,7 +233,7 @@ class _Finder(Struct, frozen=True, dict=True):
         return self._why_influence(change)
 
     def _is_script(self, path: str) -> bool:
-        """Whether a name without any suffix was, when approved, a program in a language we know."""
+        """True when a name without suffix was, when approved, a program in a language we know."""
         first = self.approved.text(path).partition("\n")[0]
         words = first[2:].split() if first.startswith("#!") else ()
         called = {posixpath.basename(word).rstrip("0123456789.") for word in words}
@@ -255,7 +256,7 @@ class _Finder(Struct, frozen=True, dict=True):
         }
 
     def _is_given_to_a_runner(self, path: str) -> bool:
-        """Whether a test runner is told to look there, for tests that are not named like tests."""
+        """True when a test runner is told to look there, for tests not named like tests."""
         name = posixpath.basename(path)
         if any(fnmatchcase(name, pattern) for pattern in self._test_patterns):
             return True
@@ -293,9 +294,7 @@ class _Finder(Struct, frozen=True, dict=True):
         why = self._scripts.why(path, added=added)
         if added and not why and self._shadows(path):
             return "in the place of a library or standard module"
-        if why or self._is_named_by_task(path):
-            return why or None
-        return self._loading.why(path, added=added) or None
+        return why or self._loading.why(path, added=added) or None
 
     @cached_property
     def _scripts(self) -> CheckScripts:
@@ -305,25 +304,11 @@ class _Finder(Struct, frozen=True, dict=True):
             approved.text,
             facts.texts,
             facts.scripts,
-            facts.allowed,
-            self._is_named_by_task,
+            (*facts.allowed, *map(literal, self._exact)),
         )
 
-    def _is_named_by_task(self, path: str) -> bool:
-        """Whether the task names it: by its path, or by a name that only one file of the work has.
-
-        What lies with the check's own script is meant only where the path says so.
-        """
-        task, name = self.facts.task, posixpath.basename(path)
-        if _mentions(task, path):
-            return True
-        if not _mentions(task, name) or path.startswith(self._scripts.folders):
-            return False
-        alike = (p for p in self.approved.manifest if posixpath.basename(p) == name)
-        return all(p == path or is_test(p) or p.startswith(self._scripts.folders) for p in alike)
-
     def _shadows(self, path: str) -> bool:
-        """Whether an import would find this new module where it should find another's."""
+        """True when an import would find this new module in the place of another."""
         if language_of(path) == "c":
             included = f"<{posixpath.basename(path)}>"
             files = (p for p in self.approved.manifest if language_of(p) == "c")
@@ -338,14 +323,14 @@ class _Finder(Struct, frozen=True, dict=True):
         return known and (not self._is_package(folder) or self._is_searched(folder))
 
     def _is_package(self, folder: str) -> bool:
-        """Whether modules in there have names of their own; not one that became a package now."""
+        """True when modules in there have names of their own; not one that became a package now."""
         mark = posixpath.join(folder, "__init__.py")
         known = mark in self.approved.manifest or mark not in self.now
         siblings = (p for p in self.approved.manifest if posixpath.dirname(p) == folder)
         return mark in self.now if known else not any(siblings)
 
     def _is_searched(self, folder: str) -> bool:
-        """Whether a search path of the check leads into the folder."""
+        """True when a search path of the check leads into the folder."""
         texts = (*(text for text, _ in self.facts.texts), *self._settings.values())
         leads = re.compile(rf"(?i:path)\b.*(?<![\w.-]){re.escape(folder)}(?![\w/-])")
         return bool(folder) and any(map(leads.search, texts))
@@ -378,7 +363,7 @@ class _Finder(Struct, frozen=True, dict=True):
         return found
 
     def counts_as_read(self, change: Change) -> bool:
-        """Whether the check may know of the change."""
+        """True when the check may know of the change."""
         if not self.opened.complete or change.path in self.opened.files:
             return True
         if is_document(change.path) or change.kind is not ChangeKind.MODIFIED:
@@ -390,11 +375,3 @@ class _Finder(Struct, frozen=True, dict=True):
 
 def _in(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
-
-
-def _mentions(text: str, name: str) -> bool:
-    """Whether a text names the file in a line that forbids nothing."""
-    if name not in text:
-        return False
-    named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
-    return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Which source files belong to a check: loaded by its script, or by the settings of its tools."""
+"""Find the source files of a check: loaded by its script, or by the settings of its tools."""
 
 from __future__ import annotations
 
@@ -52,14 +52,11 @@ class CheckScripts(Struct, frozen=True, dict=True):
     texts: tuple[tuple[str, str], ...]  # shell texts of the check, each with its folder
     scripts: frozenset[str]  # files that the check runs
     allowed: tuple[str, ...]  # globs of what the step may change
-    is_work: Callable[[str], bool]  # whether the task names a file
 
     def why(self, path: str, *, added: bool) -> str:
-        """How a source file belongs to the check; empty when it does not."""
+        """The reason why a source file belongs to the check; empty when it does not."""
         if path.startswith(self.folders):
             return "part of the check's own script"
-        if self.is_work(path):
-            return ""
         was_there = not added or _base(path) in self._bases
         if was_there and (path in self._modules or self._is_above(path)):
             return "run by the check"
@@ -84,7 +81,7 @@ class CheckScripts(Struct, frozen=True, dict=True):
         return tuple(p for p in own if not self._is_looked_at(p))
 
     def _is_looked_at(self, script: str) -> bool:
-        """Whether what it prints is looked at: then it is a program, unless it is named a check."""
+        """True when its output is looked at: then it is a program, unless it is named a check."""
         name = re.escape(posixpath.basename(script))
         read = re.compile(rf"{name}[^\n;&|]*\|\s*{_READERS}|\$\([^()\n]*{name}")
         return not _CHECKS.search(script) and any(read.search(text) for text, _ in self.texts)
@@ -110,7 +107,7 @@ class CheckScripts(Struct, frozen=True, dict=True):
         return frozenset(p for base in named for p in (f"{base}.py", f"{base}/__main__.py"))
 
     def _is_above(self, path: str) -> bool:
-        """Whether it is loaded on the way to a module that the check runs by name."""
+        """True when it is loaded on the way to a module that the check runs by name."""
         folder, name = posixpath.split(path)
         runs = (p for p in self._modules if p in self.own)
         return name == "__init__.py" and any(p.startswith(f"{folder}/") for p in runs)
@@ -132,7 +129,8 @@ class CheckScripts(Struct, frozen=True, dict=True):
             ahead += [
                 path
                 for path in self._beside(posixpath.dirname(script))
-                if not self.is_work(path) and any(self._lines_naming(script, text, path))
+                if not matches_any(self.allowed, path)
+                and any(self._lines_naming(script, text, path))
             ]
         return found
 
@@ -168,7 +166,7 @@ class CheckScripts(Struct, frozen=True, dict=True):
 
 
 def _base(path: str) -> str:
-    """What a module is imported as: `a/b` of `a/b.py` and of `a/b/__init__.py`."""
+    """The name that imports a module: `a/b` for `a/b.py` and for `a/b/__init__.py`."""
     return _INDEX.sub("", path.rpartition(".")[0])
 
 
@@ -223,12 +221,12 @@ class LoadingSettings(Struct, frozen=True, dict=True):
     check_folders: tuple[str, ...]  # where the check's own scripts lie
 
     def is_settings(self, path: str) -> bool:
-        """Whether it is named like settings, at the top of a project where that matters."""
+        """True when it is named like settings, at the top of a project where that matters."""
         tops = (i for i, c in enumerate(path) if c == "/" and path[:i] in self._projects)
         return is_settings(path) or any(is_settings(path[i + 1 :]) for i in tops)
 
     def why(self, path: str, *, added: bool) -> str:
-        """How a tool of the check comes to load a source file; empty when it is the work."""
+        """The way in which a tool of the check loads a source file; empty when it is the work."""
         if any(given_by_option(text, path) for text, _ in self.texts):
             return "given to a tool by an option"
         for name, text in self.settings.items():
@@ -254,7 +252,7 @@ class LoadingSettings(Struct, frozen=True, dict=True):
         return {p: self.read(p) for p in paths[: MOST_READ + 1]}
 
     def _is_found_by_convention(self, path: str) -> bool:
-        """Whether nothing but a tool's own convention can lead to a file."""
+        """True when nothing but a tool's own convention can lead to a file."""
         folder, name = posixpath.split(path)
         stem = name.partition(".")[0]
         if folder not in self._projects or language_of(path) not in _LOADED_BY_NAME:
@@ -267,7 +265,7 @@ class LoadingSettings(Struct, frozen=True, dict=True):
         return not any(map(word.search, texts))
 
     def _is_walked(self, folder: str) -> bool:
-        """Whether the check looks at whatever lies in a folder, as linters do."""
+        """True when the check looks at everything in a folder, as linters do."""
         for text, within in self.texts:
             for call in invocations_of(analyse(text), within):
                 words = (posixpath.join(call.folder, w) for w in call.args if w[:1] != "-")
@@ -277,7 +275,7 @@ class LoadingSettings(Struct, frozen=True, dict=True):
 
 
 def loads(settings: str, path: str, *, only_where_said: bool = False) -> bool:
-    """Whether settings name a source file as something to be loaded.
+    """True when settings name a source file as something to be loaded.
 
     By its path, or as a module with a dot, they name nothing else; by a mere word only where the
     key says that it is loaded.
@@ -295,7 +293,7 @@ def loads(settings: str, path: str, *, only_where_said: bool = False) -> bool:
 
 
 def given_by_option(command: str, path: str) -> bool:
-    """Whether a command gives a tool the file by an option that does not say it is the work.
+    """True when a command gives a tool the file by an option that does not say it is the work.
 
     An option that is set apart from the word behind it may take none.
     """
@@ -316,7 +314,7 @@ def words_of(name: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _is_about_work(text: str, place: re.Match[str]) -> bool:
-    """Whether the key in front says so, the file is itself a key, or a command runs it."""
+    """True when the key in front says so, the file is itself a key, or a command runs it."""
     before, after = text[max(0, place.start() - _REACH) : place.start()], text[place.end() :]
     is_key = re.match(r"[\"']?\s*[:=\]]", after) is not None
     in_command = re.search(r"(?<![-\w])\w[\w.-]*[ \t]+[\"']?$", before) is not None

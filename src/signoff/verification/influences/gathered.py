@@ -1,4 +1,4 @@
-"""What the rules gather for one contract: pinned names, and what is still to be followed."""
+"""Collect influences for one contract: pinned names, and what is still to be followed."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class ManifestIndex:
         self._found: dict[str, list[str]] = {}
 
     def state(self, path: str) -> FileState | None:
-        """What lies at a path."""
+        """State of a path."""
         return self.manifest.get(path) or self._ignored.state(path)
 
     def is_source(self, path: str) -> bool:
-        """Whether the path belongs to the snapshot."""
+        """True when the path belongs to the snapshot."""
         return path in self.manifest
 
     def has(self, path: str) -> bool:
-        """Whether a file, link or other entry lies at the path."""
+        """True when a file, link or other entry lies at the path."""
         state = self.state(path)
         return state is not None and state.kind is not FileKind.DIRECTORY
 
@@ -81,7 +81,7 @@ class ManifestIndex:
         return links, done
 
     def _target(self, link: str) -> str | None:
-        """Where a link points, as a workspace path; None when outside."""
+        """Target of a link, as a workspace path; None when outside."""
         text = self._read(link).decode("utf-8", "surrogateescape")
         root = str(self.on_disk(""))
         if text.startswith(f"{root}/"):
@@ -143,7 +143,7 @@ class ManifestIndex:
         return self._ignored.caches(folder, below=below)
 
     def on_disk(self, folder: str) -> Path:
-        """Where an ignored folder lies; nowhere, if nothing is known of ignored files."""
+        """Path of an ignored folder; nowhere, if nothing is known of ignored files."""
         return self._ignored.place(folder)
 
     def matching(self, pattern: str) -> list[str]:
@@ -153,7 +153,7 @@ class ManifestIndex:
         return [path for path in self.manifest if matches(pattern, path)]
 
     def is_folder(self, path: str) -> bool:
-        """Whether something lies below the path, or it is an empty folder."""
+        """True when something lies below the path, or it is an empty folder."""
         return bool(self.below(f"{path}/")) or (path in self.manifest and not self.has(path))
 
     def _containing(self, needle: str) -> list[str]:
@@ -209,7 +209,7 @@ class GatheredInfluences(Struct):
     _done: set[tuple[str, ...]] = field(default_factory=set)
 
     def first_time(self, *work: str) -> bool:
-        """Whether this piece of work was not done before."""
+        """True when this piece of work was not done before."""
         new = work not in self._done
         self._done.add(work)
         return new
@@ -242,7 +242,7 @@ class GatheredInfluences(Struct):
 
     @staticmethod
     def as_installed(seen: str) -> str:
-        """How something is pinned that may appear, but not change."""
+        """Form in which something is pinned that may appear, but not change."""
         return f"{INSTALLED}{seen}"
 
     def _is_built(self, path: str) -> bool:
@@ -294,7 +294,7 @@ class GatheredInfluences(Struct):
         self.pinned[f"{path}#{mark}"] = digest_bytes(text.encode("utf-8", "surrogateescape"))
 
     def put_in_front(self, folder: str) -> None:
-        """From here on, programs are looked for in this folder before the search path."""
+        """Look for programs in this folder before the search path, from here on."""
         self.in_front[folder] = None
 
     def note_called(self, *names: str) -> None:
@@ -307,24 +307,24 @@ class GatheredInfluences(Struct):
         self.ahead.append(what)
 
 
-def pin_settings(call: Invocation, trail: GatheredInfluences) -> None:
+def pin_settings(call: Invocation, known: GatheredInfluences) -> None:
     """Pin the settings of the called tool."""
     settings = SETTINGS[call.tool]
     for folder in folders_searched(call):
         for pattern in settings.files:
-            for path in trail.content.in_folder(folder, pattern):
-                trail.pin(path)
+            for path in known.content.in_folder(folder, pattern):
+                known.pin(path)
         for part in map(section, settings.sections):
-            trail.pin_section(folder, part)
+            known.pin_section(folder, part)
     for pattern in settings.everywhere:
-        for path in trail.content.anywhere(pattern):
-            trail.pin(path)
+        for path in known.content.anywhere(pattern):
+            known.pin(path)
     for part in map(section, settings.sections_everywhere):
-        for path in trail.content.anywhere(part.file):
-            trail.pin_section(path.rpartition("/")[0], part)
+        for path in known.content.anywhere(part.file):
+            known.pin_section(path.rpartition("/")[0], part)
     named = inside(call.folder, call.value_of(*settings.options)) if settings.options else None
     if named:
-        trail.pin(named)
+        known.pin(named)
 
 
 def folders_searched(call: Invocation) -> tuple[str, ...]:

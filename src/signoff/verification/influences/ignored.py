@@ -63,12 +63,12 @@ class LooseFiles(Struct, frozen=True):
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where they lie, for a watch over what is opened."""
+        """Folders of the files, for a watch over what is opened."""
         return tuple(sorted({posixpath.dirname(path) for path in self.now}))
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Those that are new or changed, and those that are gone and can be put back."""
+        """Changes of ignored files: new or changed ones, and those gone that can be put back."""
         here = tuple(
             Change(path, ChangeKind.MODIFIED if path in self.approved else ChangeKind.ADDED)
             for path, state in self.now.items()
@@ -79,7 +79,7 @@ class LooseFiles(Struct, frozen=True):
 
     @contextmanager
     def as_approved(self, workspace: Workspace, paths: Collection[str]) -> Iterator[frozenset[str]]:
-        """Have these ignored paths as approved for a while: put back, or away if not known."""
+        """Set these ignored paths for a while as approved: put back, or away if not known."""
         back = {path: self.kept[path] for path in paths if path in self.kept}
         with (
             workspace.without_byproducts(paths),
@@ -90,7 +90,7 @@ class LooseFiles(Struct, frozen=True):
     def influences(
         self, content: Manifest, then: Approved, facts: CheckFacts, opened: OpenedFiles
     ) -> tuple[Influence, ...]:
-        """Those that the check may have obeyed, unless the plan allows them."""
+        """Ignored files that the check may have obeyed, unless the plan allows them."""
         changes = self.changes
         made = tuple(i for i in self.made if not _is_settled(i.path, facts))
         if not changes:
@@ -138,7 +138,7 @@ def made_since(
 
 
 def _is_the_machines(path: str, ignored: Ignored) -> bool:
-    """Whether it is a link to an interpreter outside the workspace, or names one as its own."""
+    """True for a link to an interpreter outside the workspace, or a file that names one."""
     place, root = ignored.place(path), ignored.place("").resolve()
     if place.is_symlink():
         end = Path(os.path.realpath(place))
@@ -179,7 +179,7 @@ def changed_byproducts(
 
 
 def _is_settled(path: str, facts: CheckFacts) -> bool:
-    """Whether the plan lets it change, or something in it."""
+    """True when the plan lets it change, or something in it."""
     settled = (*facts.allowed, *facts.produces)
     within = any(f"{glob}/".startswith(f"{path}/") for glob in settled)
     return within or matches_any(facts.allowed, path)
@@ -196,6 +196,6 @@ def _run_by(texts: Iterable[tuple[str, str]]) -> frozenset[str]:
 
 
 def _state(text: str) -> FileState:
-    """What a fingerprint says of a file; its size is not in it."""
+    """File state of a fingerprint; the size is not in it."""
     kind, _, digest = text.partition(":")
     return FileState(FileKind(kind.removesuffix("+x")), kind.endswith("+x"), 0, digest)

@@ -1,4 +1,4 @@
-"""What a contract runs out of an environment in the workspace: `.venv`, `node_modules`, `vendor`.
+"""Pin what a contract runs out of an environment of the workspace: `.venv`, `node_modules`.
 
 An environment that is not there yet may be made. In one that is there, the programs and packages of
 the tools that the contract runs stay as they are; other packages come and go. A module of the
@@ -106,7 +106,7 @@ def _modules_of(package: PathDistribution) -> Iterator[str]:
 
 
 def normal_name(name: str) -> str:
-    """How the name of a distribution is compared."""
+    """Form of a distribution's name that is compared."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -123,72 +123,72 @@ _NODE_FOLDER = "node_modules"
 _VENDORED = re.compile(r"(?:^|.*/)vendor/(?:bin/)?(?=[^/]+$)")
 
 
-def pin_environments(trail: GatheredInfluences) -> None:
+def pin_environments(known: GatheredInfluences) -> None:
     """Pin what the tools of the contract consist of, in environments of the workspace."""
-    for folder in environments(trail):
-        if is_used(folder, trail):
-            _pin_python(folder, trail)
-    on_path = f"/{_NODE_FOLDER}/.bin" in trail.search_path
-    if on_path or any(_NODE.search(text) for text, _ in trail.texts):
-        _pin_node(trail)
-    for path in [p for p in trail.pinned if _VENDORED.match(p)]:
-        _pin_tree(f"{path.rpartition('vendor/')[0]}vendor/{posixpath.basename(path)}", trail)
+    for folder in environments(known):
+        if is_used(folder, known):
+            _pin_python(folder, known)
+    on_path = f"/{_NODE_FOLDER}/.bin" in known.search_path
+    if on_path or any(_NODE.search(text) for text, _ in known.texts):
+        _pin_node(known)
+    for path in [p for p in known.pinned if _VENDORED.match(p)]:
+        _pin_tree(f"{path.rpartition('vendor/')[0]}vendor/{posixpath.basename(path)}", known)
 
 
-def environments(trail: GatheredInfluences) -> list[str]:
+def environments(known: GatheredInfluences) -> list[str]:
     """Environments in the workspace, by the file that makes a folder one."""
     folders = (
         path.removesuffix(f"/{file}")
         for file in ENVIRONMENT_FILES
-        for path in trail.content.anywhere(posixpath.basename(file))
+        for path in known.content.anywhere(posixpath.basename(file))
         if path.endswith(f"/{file}")
     )
-    return [*folders, *trail.content.ignored_environments()]
+    return [*folders, *known.content.ignored_environments()]
 
 
-def is_used(environment: str, trail: GatheredInfluences) -> bool:
-    """Whether the contract can start an interpreter of the environment, as far as can be seen."""
+def is_used(environment: str, known: GatheredInfluences) -> bool:
+    """True when the contract can start an interpreter of the environment, as far as can be seen."""
     name = posixpath.basename(environment)
-    on_path = f"/{environment}/bin" in trail.search_path
-    return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in trail.texts)
+    on_path = f"/{environment}/bin" in known.search_path
+    return on_path or any(name in t or _FINDS_ONE.search(t) for t, _ in known.texts)
 
 
-def _pin_python(environment: str, trail: GatheredInfluences) -> None:
-    trail.pin_installed(f"{environment}/pyvenv.cfg")
+def _pin_python(environment: str, known: GatheredInfluences) -> None:
+    known.pin_installed(f"{environment}/pyvenv.cfg")
     # What tox and nox run is not seen; most run this.
-    tools = trail.tools if trail.tools.isdisjoint(("tox", "nox")) else {*trail.tools, "pytest"}
+    tools = known.tools if known.tools.isdisjoint(("tox", "nox")) else {*known.tools, "pytest"}
     for name in sorted({*tools, *_ALWAYS}):
-        _pin_program(f"{environment}/bin/{name}", trail)
-    for packages in _package_folders(environment, trail):
-        found = trail.content.listed(packages)
-        runs = digest_of(startup_code(packages, trail.content))
-        trail.pinned[f"{packages}#{STARTUP_MARK}"] = trail.as_installed(runs)
-        _pin_caches(packages, trail, below=False)
-        plugins = _plugins(packages, found, trail) if "pytest" in tools else {}
+        _pin_program(f"{environment}/bin/{name}", known)
+    for packages in _package_folders(environment, known):
+        found = known.content.listed(packages)
+        runs = digest_of(startup_code(packages, known.content))
+        known.pinned[f"{packages}#{STARTUP_MARK}"] = known.as_installed(runs)
+        _pin_caches(packages, known, below=False)
+        plugins = _plugins(packages, found, known) if "pytest" in tools else {}
         if "pytest" in tools:
-            trail.pinned[f"{packages}#pytest11"] = trail.as_installed(digest_of(plugins))
-        roots = {normal_name(t) for t in tools if not _is_own(t, trail)} | {*plugins}
-        for module in sorted(brought_with(trail.content.on_disk(packages), frozenset(roots))):
-            if not _is_own(module, trail):
-                _pin_module(packages, module, found, trail)
+            known.pinned[f"{packages}#pytest11"] = known.as_installed(digest_of(plugins))
+        roots = {normal_name(t) for t in tools if not _is_own(t, known)} | {*plugins}
+        for module in sorted(brought_with(known.content.on_disk(packages), frozenset(roots))):
+            if not _is_own(module, known):
+                _pin_module(packages, module, found, known)
 
 
-def _is_own(name: str, trail: GatheredInfluences) -> bool:
-    """Whether it is the project itself, installed: that is the work."""
+def _is_own(name: str, known: GatheredInfluences) -> bool:
+    """True for the project itself, installed: that is the work."""
     module = name.replace("-", "_")
     places = (f"{top}{module}{end}" for top in ("", "src/") for end in (".py", "/__init__.py"))
-    return any(map(trail.content.is_source, places))
+    return any(map(known.content.is_source, places))
 
 
-def _package_folders(environment: str, trail: GatheredInfluences) -> Iterator[str]:
+def _package_folders(environment: str, known: GatheredInfluences) -> Iterator[str]:
     for name in ("lib", "lib64"):
-        for lib in trail.content.listed(f"{environment}/{name}"):
+        for lib in known.content.listed(f"{environment}/{name}"):
             if lib.startswith(("python", "pypy")):
                 yield f"{environment}/{name}/{lib}/site-packages"
 
 
 def startup_code(packages: str, content: ManifestIndex) -> dict[str, str]:
-    """What an interpreter runs at its start: a path file runs its lines that import something."""
+    """Code that an interpreter runs at its start: a path file runs its lines that import."""
     runs: dict[str, str] = {}
     for name in content.listed(packages):
         path = f"{packages}/{name}"
@@ -206,7 +206,7 @@ def startup_code(packages: str, content: ManifestIndex) -> dict[str, str]:
 
 
 def _plugins(
-    packages: str, names: list[str], trail: GatheredInfluences
+    packages: str, names: list[str], known: GatheredInfluences
 ) -> dict[str, list[list[str]]]:
     """Distribution → the plugins that it announces to pytest."""
     import configparser  # noqa: PLC0415 - for pytest only
@@ -215,7 +215,7 @@ def _plugins(
     for name in names:
         data = None
         if name.endswith((".dist-info", ".egg-info")):
-            data = trail.content.read(f"{packages}/{name}/entry_points.txt")
+            data = known.content.read(f"{packages}/{name}/entry_points.txt")
         if data is None or PLUGINS not in data:
             continue
         parsed = configparser.ConfigParser(delimiters=("=",), strict=False, interpolation=None)
@@ -228,42 +228,42 @@ def _plugins(
     return found
 
 
-def _pin_module(packages: str, module: str, names: list[str], trail: GatheredInfluences) -> None:
+def _pin_module(packages: str, module: str, names: list[str], known: GatheredInfluences) -> None:
     """Everything that an import of the module could find there, under one name."""
     files = [n for n in names if n == module or n.partition(".")[0] == module]
-    seen = {path: fp for name in files for path, fp in _tree(f"{packages}/{name}", trail).items()}
+    seen = {path: fp for name in files for path, fp in _tree(f"{packages}/{name}", known).items()}
     if seen:
-        trail.pinned[f"{packages}/{module}"] = trail.as_installed(digest_of(seen))
-        _pin_caches(f"{packages}/{module}", trail)
+        known.pinned[f"{packages}/{module}"] = known.as_installed(digest_of(seen))
+        _pin_caches(f"{packages}/{module}", known)
 
 
-def _pin_node(trail: GatheredInfluences) -> None:
+def _pin_node(known: GatheredInfluences) -> None:
     """Programs of node packages that the contract runs, and the packages that they belong to."""
-    folders = {place for _, folder in trail.texts for place in upwards(folder)}
-    folders.update(posixpath.dirname(posixpath.dirname(front)) for front in trail.in_front)
+    folders = {place for _, folder in known.texts for place in upwards(folder)}
+    folders.update(posixpath.dirname(posixpath.dirname(front)) for front in known.in_front)
     for folder in sorted(folders):
         modules = posixpath.join(folder, _NODE_FOLDER)
-        for tool in sorted(trail.tools | trail.called):
-            end = _pin_program(f"{modules}/.bin/{tool}", trail)
+        for tool in sorted(known.tools | known.called):
+            end = _pin_program(f"{modules}/.bin/{tool}", known)
             package = _package_of(end) if end else ""
             if package:
-                _pin_package(modules, package, trail)
+                _pin_package(modules, package, known)
 
 
-def _pin_program(path: str, trail: GatheredInfluences) -> str:
+def _pin_program(path: str, known: GatheredInfluences) -> str:
     """Pin a program, and the links on the way to it; returns where they lead."""
-    if not trail.content.has(path):
+    if not known.content.has(path):
         return ""
-    links, end = trail.content.trace(path)
+    links, end = known.content.trace(path)
     for part in (*links, end):
         # What a monorepo links into its own environment is the work.
-        if _NODE_FOLDER in part.split("/") or not trail.content.is_source(part):
-            trail.pin_installed(part)
-    shim = _SHIM_LEADS_TO.search(trail.content.read(end) or b"")
+        if _NODE_FOLDER in part.split("/") or not known.content.is_source(part):
+            known.pin_installed(part)
+    shim = _SHIM_LEADS_TO.search(known.content.read(end) or b"")
     if shim is None:
         return end
     target = shim[1].decode("utf-8", "replace")
-    return trail.content.trace(posixpath.normpath(f"{posixpath.dirname(end)}/{target}"))[1]
+    return known.content.trace(posixpath.normpath(f"{posixpath.dirname(end)}/{target}"))[1]
 
 
 def _package_of(path: str) -> str:
@@ -275,29 +275,29 @@ def _package_of(path: str) -> str:
     return "/".join(parts[:2]) if parts[0].startswith("@") else parts[0]
 
 
-def _pin_package(modules: str, package: str, trail: GatheredInfluences) -> None:
+def _pin_package(modules: str, package: str, known: GatheredInfluences) -> None:
     """The package, and what is installed beside it under the same name or scope."""
     stem = package.lstrip("@").partition("/")[0].partition("-")[0]
-    beside = [n for n in trail.content.listed(modules) if n.partition("-")[0] == stem]
-    scope = [f"@{stem}/{n}" for n in trail.content.listed(f"{modules}/@{stem}")]
+    beside = [n for n in known.content.listed(modules) if n.partition("-")[0] == stem]
+    scope = [f"@{stem}/{n}" for n in known.content.listed(f"{modules}/@{stem}")]
     for name in sorted({package, *beside, *scope}):
         if not name.startswith("@") or "/" in name:
-            _pin_tree(f"{modules}/{name}", trail)
+            _pin_tree(f"{modules}/{name}", known)
 
 
-def _pin_tree(folder: str, trail: GatheredInfluences) -> None:
-    seen = _tree(folder, trail)
+def _pin_tree(folder: str, known: GatheredInfluences) -> None:
+    seen = _tree(folder, known)
     if seen:
-        trail.pinned.setdefault(folder, trail.as_installed(digest_of(seen)))
-        _pin_caches(folder, trail)
+        known.pinned.setdefault(folder, known.as_installed(digest_of(seen)))
+        _pin_caches(folder, known)
 
 
-def _pin_caches(folder: str, trail: GatheredInfluences, *, below: bool = True) -> None:
-    found = trail.content.caches(folder, below=below)
-    trail.pinned.update({path: f"{COMPILED}{seen}" for path, seen in found.items()})
+def _pin_caches(folder: str, known: GatheredInfluences, *, below: bool = True) -> None:
+    found = known.content.caches(folder, below=below)
+    known.pinned.update({path: f"{COMPILED}{seen}" for path, seen in found.items()})
 
 
-def _tree(path: str, trail: GatheredInfluences) -> dict[str, str]:
+def _tree(path: str, known: GatheredInfluences) -> dict[str, str]:
     """All files below a path that are not pinned by themselves."""
-    found = trail.content.tree(path).items()
-    return {p: fingerprint(s) for p, s in found if trail.pinned.get(p, PRESENT) == PRESENT}
+    found = known.content.tree(path).items()
+    return {p: fingerprint(s) for p, s in found if known.pinned.get(p, PRESENT) == PRESENT}

@@ -1,4 +1,4 @@
-"""Where runners and checkers read their settings: one entry per tool.
+"""Settings files of runners and checkers: one entry per tool.
 
 Of a file that holds more than settings only a section counts, so that work on the others goes
 unnoticed.
@@ -33,7 +33,7 @@ class Section(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How the section is named behind the `#`."""
+        """Name of the section behind the `#`."""
         return ".".join(self.keys).rstrip("*")
 
 
@@ -45,7 +45,7 @@ def section(text: str) -> Section:
 
 
 def is_table(file: str) -> bool:
-    """Whether the file holds nested tables (TOML, JSON) and not ini sections."""
+    """True when the file holds nested tables (TOML, JSON) and not ini sections."""
     return file.endswith((".toml", ".json")) or file in _TOML_NAMES
 
 
@@ -110,7 +110,7 @@ def _is_header(wanted: str, found: str) -> bool:
 
 
 class ToolSettings(Struct, frozen=True):
-    """What a tool obeys besides its command line.
+    """Files that a tool obeys besides its command line.
 
     Names are patterns for `files` and `everywhere`, `file#section` for the other two.
     """
