@@ -251,6 +251,7 @@ class SinceApproval(Struct, frozen=True):
         others = {p: x.fingerprint for p, x in guard.products.items() if x.step != guard.subject}
         return CheckFacts(
             texts=texts_on(self.workspace, contract.command, self.pins.snapshot),
+            task=guard.task,
             allowed=guard.may_change,
             produces=guard.produces,
             protects=guard.kept_safe,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 
-from signoff.commands.analysis import analyse
 from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches, matches_any
-from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
+from signoff.domain.languages import is_settings, is_test, language_of
 from signoff.domain.plan import (
     Contract,
     Step,
@@ -24,7 +22,6 @@ from signoff.planfile.subjects import (
     files_named,
     is_plain,
     measures,
-    mentions,
     names_folder_of,
     names_for_change,
     speaks_of,
@@ -177,7 +174,6 @@ _DECIDING = {
     "nox": ("noxfile.py",),
     "just": ("justfile",),
 }
-_DATA = re.compile(r"[\w./-]+\.(?:txt|json|csv|tsv|ya?ml|toml|xml|ini|cfg|conf|lock|snap)")
 _MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
 
 
@@ -213,7 +209,7 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
         named = _files_without_line(step, contract)
         read = _read_without_line(step, contract, view.read_by_checks.get(step.id, ()))
         deciding = _deciding(view, subject) if named or read else {}
-        there = [p for p in named if p not in deciding and (view.exists(p) or _is_new(p, contract))]
+        there = [path for path in named if path not in deciding and view.exists(path)]
         found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
         for field, paths in _by_field(found).items():
             so_far = contract.may_change if field == "may_change" else contract.may_extend
@@ -243,15 +239,15 @@ def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         is_module = language_of(path) is not None and not is_settings(path)
-        field = "may_extend" if is_module and is_test(path) else "may_change"
-        found.setdefault(field, []).append(path)
+        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
     return dict(sorted(found.items()))
 
 
 def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
     """Files that the check read before, and that the step speaks of by name or folder.
 
-    What is source code is the work, and so is what plain tools look at.
+    What is source code, or is named in full and neither a test nor settings, is the work. So is
+    what plain tools look at.
     """
     if not read or is_plain(contract.command):
         return []
@@ -260,9 +256,10 @@ def _read_without_line(step: Step, contract: Contract, read: Collection[str]) ->
     settled = {*step.produces, *demanded_files(contract)}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(read):
-        if is_work(path) or path in settled or matches_any(decided, path):
+        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
+        if is_work or path in settled or matches_any(decided, path):
             continue
-        if names_for_change(step, path):
+        if _is_asked_about(path) and names_for_change(step, path):
             by_folder.setdefault(path, []).append(path)
         elif folder := names_folder_of(step, path) or _target_above(targets, path):
             by_folder.setdefault(folder, []).append(path)
@@ -280,10 +277,9 @@ def _target_above(targets: list[str], path: str) -> str:
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, named as if the step changed them, and not allowed."""
-    beside = _beside_scripts(contract)
-    named = [path for path in files_named(step) if _is_asked_about(path, beside)]
+    named = [path for path in files_named(step) if _is_asked_about(path)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    read = [p for p in subscribed if _is_asked_about(p, beside) and not speaks_of(step, p)]
+    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
     could_steer = [path for path in (*named, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
@@ -299,26 +295,9 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
 
 
-def _is_new(path: str, contract: Contract) -> bool:
-    """True for a data file that is yet to be made and that the contract does not name."""
-    is_data = _DATA.fullmatch(path) is not None and not is_settings(path)
-    return is_data and not mentions(contract.command, path)
-
-
-def _beside_scripts(contract: Contract) -> frozenset[tuple[str, bool]]:
-    """Folders of the scripts that the contract runs; True where a shell runs them."""
-    return frozenset(
-        (script.path.rpartition("/")[0], language_of(script.path) in (None, "shell"))
-        for script in analyse(contract.command).scripts
-    )
-
-
-def _is_asked_about(path: str, beside: Collection[tuple[str, bool]]) -> bool:
-    """True when it is no work by its name, or source code that the check's own script may load."""
-    if not is_work(path):
-        return not is_document(path)
-    folder, of_shell = path.rpartition("/")[0], language_of(path) == "shell"
-    return any(folder == place and (place or of_shell == shell) for place, shell in beside)
+def _is_asked_about(path: str) -> bool:
+    """True when it takes more than being named to make the file the work."""
+    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
 
 
 def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:

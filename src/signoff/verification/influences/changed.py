@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.programs import runner_call
-from signoff.domain.globs import has_wildcard, literal, matches_any
+from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import (
     LANGUAGE_OF_PROGRAM,
     is_document,
@@ -31,6 +31,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
 from signoff.planfile.subjects import (
+    FORBIDS,
     demanded_files,
     is_plain,
     looked_at,
@@ -93,6 +94,7 @@ class CheckFacts(Struct, frozen=True):
     """Facts about the check that read the files."""
 
     texts: tuple[tuple[str, str], ...]  # all shell text of the check, each with its folder
+    task: str = ""  # what the step was asked for
     allowed: tuple[str, ...] = ()  # globs of `may_change`
     produces: tuple[str, ...] = ()  # the step's own files; globs among them allow nothing here
     protects: tuple[str, ...] = ()  # by any step of the plan
@@ -185,27 +187,24 @@ class _Finder(Struct, frozen=True, dict=True):
         is_name = "." in posixpath.basename(path)[1:]
         if is_settings(path) or is_test(path) or not is_name:
             return False
+        if self._is_named_by_task(path):
+            return True
         is_new = path not in self.approved.manifest
         texts = () if self.facts.makes else self.facts.texts
         return is_new and any(mentions(text, path) for text, _ in texts)
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        exact = self._exact
+        exact = {p for p in self.facts.produces if not has_wildcard(p)}
         if self.facts.makes:
-            return exact
+            return frozenset(exact)
         asked = (
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
             for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
         )
-        return exact.union(asked)
-
-    @cached_property
-    def _exact(self) -> frozenset[str]:
-        """Exact paths that the plan says the step makes; a glob allows nothing."""
-        return frozenset(p for p in self.facts.produces if not has_wildcard(p))
+        return frozenset(exact.union(asked))
 
     def why_not_work(self, change: Change) -> str | None:
         """The reason why a changed file is no work; None when it is."""
@@ -294,7 +293,9 @@ class _Finder(Struct, frozen=True, dict=True):
         why = self._scripts.why(path, added=added)
         if added and not why and self._shadows(path):
             return "in the place of a library or standard module"
-        return why or self._loading.why(path, added=added) or None
+        if why or self._is_named_by_task(path):
+            return why or None
+        return self._loading.why(path, added=added) or None
 
     @cached_property
     def _scripts(self) -> CheckScripts:
@@ -304,8 +305,22 @@ class _Finder(Struct, frozen=True, dict=True):
             approved.text,
             facts.texts,
             facts.scripts,
-            (*facts.allowed, *map(literal, self._exact)),
+            facts.allowed,
+            self._is_named_by_task,
         )
+
+    def _is_named_by_task(self, path: str) -> bool:
+        """True when the task names it: by path, or by a name that only one file of the work has.
+
+        What lies with the check's own script is meant only where the path says so.
+        """
+        task, name = self.facts.task, posixpath.basename(path)
+        if _mentions(task, path):
+            return True
+        if not _mentions(task, name) or path.startswith(self._scripts.folders):
+            return False
+        alike = (p for p in self.approved.manifest if posixpath.basename(p) == name)
+        return all(p == path or is_test(p) or p.startswith(self._scripts.folders) for p in alike)
 
     def _shadows(self, path: str) -> bool:
         """True when an import would find this new module in the place of another."""
@@ -375,3 +390,11 @@ class _Finder(Struct, frozen=True, dict=True):
 
 def _in(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
+
+
+def _mentions(text: str, name: str) -> bool:
+    """True when a text names the file in a line that forbids nothing."""
+    if name not in text:
+        return False
+    named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
+    return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))
