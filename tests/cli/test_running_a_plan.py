@@ -142,7 +142,7 @@ def test_status_json_has_its_stable_shape(desk: Desk) -> None:
                 "tests": None,
                 "handoff": [],
                 "accepted_by": None,
-                "lane": None,
+                "lanes": [],
             }
         ],
     }

@@ -25,11 +25,10 @@ from signoff.gate.actions import (
     Sweep,
     Wait,
     next_action,
-    shortfall,
 )
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
-from signoff.gate.state import State
+from signoff.gate.state import State, shortfall
 from signoff.gate.subjects import is_stale
 from signoff.settings.loading import Policy
 from signoff.settings.roles import HUMAN_ROLE

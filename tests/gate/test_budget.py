@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.plan import Budget, Cost, Step
-from signoff.gate.actions import shortfall, wall_left_s
+from signoff.gate.state import shortfall, wall_left_s
 from tests.gate.scribe import Scribe, plan_of, step
 
 ONE, TWO, THREE = step("1"), step("2"), step("3")

@@ -15,7 +15,7 @@ STORED: dict[type[StrEnum], str] = {
     Kind: """
         plan.verified plan.approved plan.rejected plan.drafted plan.edited plan.amended
         run.started run.resumed run.finished step.listed step.expanded
-        attempt.started attempt.finished verdict step.landed step.turned_back
+        attempt.started attempt.finished verdict step.picked step.landed step.turned_back
         step.done step.failed step.reopened step.restored step.cleared step.waived
         escalation.opened escalation.answered audited
         plan.bound plan.unbound plan.merged

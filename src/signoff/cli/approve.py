@@ -95,7 +95,8 @@ def show_proposal(proposal: Proposal) -> None:
     note(f"{plan.title}  ({count(len(plan.steps), 'step')}, plan {short(plan.plan_digest)})")
     note(f"workspace {pins.workspace}, content {short(pins.snapshot)}")
     for step in plan.steps:
-        note(f"\nstep {step.id}: {step.title}  [{step.target}; {step.on_fail}]")
+        who = ", ".join(step.roles) + (f"; pick {step.pick}" if step.candidates else "")
+        note(f"\nstep {step.id}: {step.title}  [{who}; {step.on_fail}]")
         if step.for_each is not None:
             note(f"    one step per line of: {step.for_each}")
         _show_contract(step.contract)

@@ -204,9 +204,10 @@ def _plan_written(entry: Entry) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _in_lane(entry: Entry) -> str:
-    lane = entry.data.get("lane")
-    return f" in lane {lane}" if lane else ""
+def _attempt_started(entry: Entry) -> str:
+    data = entry.data
+    number = f" as candidate {data['candidate']}" if data.get("candidate") else ""
+    return f"{data['role']} begins{number}" + (f" in lane {data['lane']}" if "lane" in data else "")
 
 
 def _claimed(entry: Entry) -> str:
@@ -260,9 +261,10 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.RUN_FINISHED: _run_finished,
     Kind.STEP_LISTED: lambda e: f"{count(len(e.data['items']), 'item')} when the run began",
     Kind.STEP_EXPANDED: lambda e: f"{count(len(e.data['items']), 'item')}, each a step of its own",
-    Kind.ATTEMPT_STARTED: lambda e: f"{e.data['role']} begins{_in_lane(e)}",
+    Kind.ATTEMPT_STARTED: _attempt_started,
     Kind.ATTEMPT_FINISHED: _attempt_finished,
     Kind.VERDICT: _verdict,
+    Kind.STEP_PICKED: lambda e: f"attempt {e.data['attempt']} is picked: {e.data['why']}",
     Kind.STEP_LANDED: lambda _: "landed: the workspace has it now",
     Kind.STEP_TURNED_BACK: lambda e: f"did not land: {e.data['message']}",
     Kind.STEP_DONE: lambda e: f"done{', kept from an earlier run' if e.data['carried'] else ''}",

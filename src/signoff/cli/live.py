@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from signoff.cli.events import entry_line, entry_tone, subject_words
-from signoff.cli.show import Tone, dollars, duration, styles
+from signoff.cli.show import Tone, dollars, duration, in_lanes, styles
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line
@@ -108,7 +108,7 @@ class LiveReporter:
     def _work_s(self, state: State) -> float:
         """Work time that is counted, with what the attempt in flight will add to it."""
         record = state.records.get(self._current or "")
-        at_work = record is not None and record.in_flight is not None
+        at_work = record is not None and bool(record.at_work)
         return state.spent_s + (time.monotonic() - self._since if at_work else 0.0)
 
     def _steps(self, state: State) -> Table:
@@ -120,8 +120,8 @@ class LiveReporter:
             mark, tone = self._mark(state, step)
             # As text: the item of a `for_each` step stands in brackets, like rich's own markup.
             record = state.records.get(step.id)
-            in_lane = record is not None and record.in_flight is not None and record.lane
-            title = f"{step.title} · lane {record.lane}" if record and in_lane else step.title
+            lanes = record.lanes if record is not None else ()
+            title = f"{step.title} · {in_lanes(lanes)}" if lanes else step.title
             shown = [_cut(Text(escape_line(part))) for part in (step.id, title)]
             table.add_row(Text(mark, style=tone.style), *shown)
         return table
@@ -132,7 +132,7 @@ class LiveReporter:
             return ("-", Tone.WAITING) if record.waived else (Tone.KEPT.symbol, Tone.KEPT)
         if record is not None and record.question:
             return Tone.WAITING.symbol, Tone.WAITING
-        at_work = record is not None and record.in_flight is not None
+        at_work = record is not None and bool(record.at_work)
         return "▸" if at_work or step.id == self._current else " ", Tone.PLAIN
 
 

@@ -63,9 +63,9 @@ def agent_roles(
             raise UsageError("--model goes with --agent", "signoff run --agent NAME --model NAME")
         return {}
     place = find_plan(Path.cwd(), plan, workspace, even_gone=True)
-    steps = () if place.gone else place.parse().plan.steps
-    targets = dict.fromkeys(step.target for step in steps if step.target != HUMAN_ROLE)
-    return {name: f"{PRESET_PREFIX}{agent} {model or ''}".strip() for name in targets}
+    targets = () if place.gone else place.parse().plan.roles
+    played = f"{PRESET_PREFIX}{agent} {model or ''}".strip()
+    return {name: played for name in targets if name != HUMAN_ROLE}
 
 
 def open_signed(plan: str | None, workspace: Path | None = None) -> OpenedPlan:

@@ -13,6 +13,7 @@ from signoff.cli.show import (
     count,
     dollars,
     duration,
+    in_lanes,
     picked,
     say,
     say_line,
@@ -111,7 +112,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
     counts = standing.tests
     return {
         **picked(standing, "id title state attempts verdict stale held_before carried"),
-        **picked(standing, "handoff accepted_by lane"),
+        **picked(standing, "handoff accepted_by lanes"),
         "tests": None if counts is None else counts.to_data(with_names=False),
     }
 
@@ -233,8 +234,8 @@ def _standing_line(standing: Standing) -> str:
     notes = []
     if standing.attempts:
         notes.append(count(standing.attempts, "attempt"))
-    if standing.lane is not None:
-        notes.append(f"in lane {standing.lane}")
+    if standing.lanes:
+        notes.append(in_lanes(standing.lanes))
     if standing.verdict is not None:
         notes.append(str(standing.verdict))
     if standing.stale:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Literal, TextIO
 
@@ -145,6 +146,11 @@ def short(digest: str | None) -> str:
 def count(number: int, noun: str) -> str:
     """`1 step`, `2 steps`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def in_lanes(lanes: Sequence[int]) -> str:
+    """`in lane 1`, `in lanes 1, 2`."""
+    return f"in {'lane' if len(lanes) == 1 else 'lanes'} {', '.join(map(str, lanes))}"
 
 
 def dollars(amount: float) -> str:

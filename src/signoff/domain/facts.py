@@ -77,6 +77,7 @@ class AttemptStarted(Struct, frozen=True):
     restored: tuple[str, ...] = ()
     lane: int = 0  # 0 is the workspace itself
     base: str = ""  # the content that the lane was made of
+    candidate: int = 0  # its number among several at once; 0: it works on the step alone
 
 
 class AgentAnswer(Struct, frozen=True):
@@ -110,6 +111,13 @@ class AttemptFinished(Struct, frozen=True):
     snapshot: str | None = None
     lane: int = 0
     left_ignored: bool = False  # in its lane: files that do not land
+    changed_lines: int = 0  # by a candidate, against what its lane was made of
+
+
+class CandidatePicked(Struct, frozen=True):
+    """The work of this attempt counts for the step; that of the other candidates is dropped."""
+
+    attempt: int
 
 
 class StepLanded(Struct, frozen=True):

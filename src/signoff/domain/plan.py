@@ -146,6 +146,14 @@ class Then(StrEnum):
     ABORT = "abort"
 
 
+class PickBy(StrEnum):
+    """The rule for choosing among candidates whose contract is kept."""
+
+    FIRST = "first"
+    SMALLEST = "smallest"
+    CHEAPEST = "cheapest"
+
+
 class OnFail(Struct, frozen=True):
     """The whole policy for a broken contract; the orchestrator does not improvise beyond it."""
 
@@ -221,9 +229,16 @@ class Step(ByMeaning, frozen=True, dict=True):
     for_each: str | None = None
     item: str | None = None
     parent: str | None = None
+    candidates: tuple[str, ...] = ()  # roles that work on it at once; empty: the target alone
+    pick: PickBy = PickBy.FIRST
     mark: Mark = Mark.NONE
     unknown_fields: tuple[UnknownField, ...] = ()
     line: int = 0
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that may work on it, one per candidate."""
+        return self.candidates or (self.target,)
 
     @property
     def wording(self) -> str:
@@ -289,6 +304,11 @@ class Plan(ByMeaning, frozen=True, dict=True):
     def subjects(self) -> tuple[Step | Postcondition, ...]:
         """Everything that is judged: the steps, then the postconditions."""
         return (*self.steps, *self.postconditions)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Every role that a step goes to, once."""
+        return tuple(dict.fromkeys(role for step in self.steps for role in step.roles))
 
     def step(self, step_id: str) -> Step:
         """The step with this id; KeyError when the plan has none."""

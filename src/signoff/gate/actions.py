@@ -1,25 +1,26 @@
-"""Decide the next action of a run from the fold alone, and say if its budget allows it."""
+"""Decide the next action of a run from the fold alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
 from signoff.domain.escalation import Cause, Outcome
+from signoff.domain.facts import AttemptFinished, UsageTold
 from signoff.domain.globs import intersect
 from signoff.domain.plan import (
     Contract,
-    Cost,
     Effects,
     JudgeIn,
+    PickBy,
     Postcondition,
     RedFirst,
     Step,
     Then,
 )
 from signoff.domain.verdict import FailureClass, Phase
-from signoff.gate.record import MOST_TURNED_BACK, Record
+from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Record
 from signoff.gate.state import State
 from signoff.settings.loading import Policy
 from signoff.settings.roles import HUMAN_ROLE
@@ -67,6 +68,21 @@ class Carry(Struct, frozen=True):
 
 class Dispatch(Struct, frozen=True):
     """Give the step to its role."""
+
+    step: Step
+    attempt: int
+    candidate: int = 0  # its number, where several work on the step at once
+
+
+class JudgeCandidate(Struct, frozen=True):
+    """Judge what one of several candidates left, by itself."""
+
+    step: Step
+    attempt: int
+
+
+class PickCandidate(Struct, frozen=True):
+    """Take the work of this candidate, and stop the others."""
 
     step: Step
     attempt: int
@@ -121,6 +137,8 @@ Action = (
     | Land
     | Carry
     | Dispatch
+    | JudgeCandidate
+    | PickCandidate
     | Escalate
     | EscalateObstacle
     | Fail
@@ -136,6 +154,8 @@ class Underway(Struct, frozen=True):
     busy: frozenset[str] = frozenset()  # subjects that are worked on or judged already
     looked_at: frozenset[str] = frozenset()  # steps that are judged as they were before any work
     full: bool = False  # nobody else can be set to work
+    side_by_side: bool = False  # several agents can work at once
+    candidates: frozenset[tuple[str, int]] = frozenset()  # steps and attempts at work, or judged
 
 
 NOTHING = Underway()
@@ -182,7 +202,15 @@ def _first_step_action(state: State, policy: Policy, underway: Underway) -> Acti
     landing: list[Step] = []
     for step in open_steps(state, underway.busy):
         record, looked_at = state.record(step.id), step.id in underway.looked_at
-        action = _action_for(step, record, state, policy, looked_at=looked_at)
+        if not record.candidates:
+            action = _action_for(step, record, state, policy, looked_at=looked_at)
+        if record.candidates or (
+            isinstance(action, Dispatch) and _has_candidates(step, state, underway)
+        ):
+            candidates_action = _candidates_action(step, record, underway)
+            if candidates_action is None:
+                continue
+            action = candidates_action
         if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and looked_at:
             continue  # first what it was before the work
         if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and record.base:
@@ -220,6 +248,62 @@ def _action_for(
         return Dispatch(step, record.attempts + 1)
     aborts = step.on_fail.then is Then.ABORT and cause not in _FOR_A_PERSON
     return Fail(step) if aborts else Escalate(step, cause)
+
+
+def _has_candidates(step: Step, state: State, underway: Underway) -> bool:
+    """True when several agents are to work on the step at once; else they do in turn."""
+    return len(step.candidates) > 1 and underway.side_by_side and may_take_a_lane(step, state)
+
+
+def _candidates_action(step: Step, record: Record, underway: Underway) -> Action | None:
+    """The next thing to do for a step with candidates; None while they work."""
+    several = record.candidates
+    idle = [attempt for attempt in several if (step.id, attempt) not in underway.candidates]
+    lost = next((attempt for attempt in idle if several[attempt].ended is None), None)
+    if lost is not None:
+        return Abandon(step, lost)
+    count = len(step.candidates) if underway.side_by_side else len(several)
+    chosen = _chosen(step, several, all_in=len(several) >= count)
+    if chosen is not None:
+        return PickCandidate(step, chosen)
+    unjudged = next((attempt for attempt in idle if several[attempt].verdict is None), None)
+    if unjudged is not None:
+        return JudgeCandidate(step, unjudged)
+    if len(several) >= count or underway.full:
+        return None
+    numbers = {candidate.number for candidate in several.values()}
+    number = next(n for n in range(1, count + 1) if n not in numbers)
+    return Dispatch(step, record.attempts + 1, number)
+
+
+def _chosen(step: Step, several: Mapping[int, CandidateAttempt], *, all_in: bool) -> int | None:
+    """The candidate to pick: of those kept, by the plan's rule; when none is, a broken one."""
+    judged = {attempt: c.verdict for attempt, c in several.items() if c.verdict is not None}
+    kept = [attempt for attempt, verdict in judged.items() if verdict.kept]
+    if kept and step.pick is PickBy.FIRST:
+        return min(kept, key=lambda attempt: judged[attempt].seq)
+    if not all_in or len(judged) < len(several):
+        return None
+    if step.pick is PickBy.SMALLEST and kept:
+        return min(kept, key=lambda attempt: (_ended(several[attempt]).changed_lines, attempt))
+    if kept:
+        return min(kept, key=lambda attempt: (*_price(several, attempt), attempt))
+    # Work that is merely wrong teaches the next attempt more than work that was tampered with.
+    wrong = [a for a, verdict in judged.items() if verdict.failure is FailureClass.BROKEN]
+    return max(wrong or judged)
+
+
+def _price(several: Mapping[int, CandidateAttempt], attempt: int) -> tuple[float, float]:
+    """Cost of a candidate, in dollars where all of them told theirs, else in tokens."""
+    told = {a: _ended(c).usage or UsageTold() for a, c in several.items()}
+    in_usd = all(used.usd is not None for used in told.values())
+    usd, tokens = told[attempt].usd, told[attempt].tokens
+    return (usd or 0.0) if in_usd else 0.0, float("inf") if tokens is None else float(tokens)
+
+
+def _ended(candidate: CandidateAttempt) -> AttemptFinished:
+    assert candidate.ended is not None, "only what ended is judged"
+    return candidate.ended
 
 
 def _used_up(step: Step, record: Record) -> Cause | None:
@@ -305,59 +389,3 @@ def keep_apart(one: Step, other: Step) -> bool:
         for mine in (*one.touches, *one.produces)
         for theirs in (*other.touches, *other.produces)
     )
-
-
-def shortfall(state: State, step: Step) -> str | None:
-    """The part of the budget that this step would exceed if dispatched; None when it fits.
-
-    A step is expected to take its own estimate, else the average of the attempts so far.
-    """
-    budget, spent, attempts = state.schedule.plan.budget, state.spent, max(state.attempts_ended, 1)
-    estimate = step.estimate or Cost(spent.tokens, spent.usd)
-    share = 1 if step.estimate is not None else attempts
-    for limit, used, each, show in (
-        (budget.tokens, spent.tokens, estimate.tokens / share, "{:,.0f} tokens".format),
-        (budget.usd, spent.usd, estimate.usd / share, "${:,.2f}".format),
-        (budget.wall_s, state.spent_s, state.spent_s / attempts, _minutes),
-    ):
-        allowed = None if limit is None else limit * state.budget_grants
-        if allowed is not None and (used + each > allowed or used >= allowed):
-            left = sum(not state.record(s.id).settled for s in state.schedule.steps)
-            return (
-                f"budget exceeded: {show(used)} of {show(allowed)} used, {left}"
-                f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
-            )
-    return None
-
-
-def cost_left(state: State) -> tuple[int | None, float | None]:
-    """Tokens and dollars that the run may still use; None without a limit."""
-    budget, spent, grants = state.schedule.plan.budget, state.spent, state.budget_grants
-    return (
-        None if budget.tokens is None else max(0, budget.tokens * grants - spent.tokens),
-        None if budget.usd is None else max(0.0, budget.usd * grants - spent.usd),
-    )
-
-
-def share_of_budget(
-    state: State, granted: Iterable[tuple[int | None, float | None]], among: int
-) -> tuple[int | None, float | None]:
-    """Share of the remaining budget for one of `among` agents, without what others were granted."""
-    tokens, usd = cost_left(state)
-    for given_tokens, given_usd in granted:
-        tokens = None if tokens is None else tokens - (given_tokens or 0)
-        usd = None if usd is None else usd - (given_usd or 0.0)
-    return (
-        None if tokens is None else max(0, tokens) // among,
-        None if usd is None else max(0.0, usd) / among,
-    )
-
-
-def wall_left_s(state: State) -> float | None:
-    """Seconds for which the run may still work; None without a limit."""
-    wall_s = state.schedule.plan.budget.wall_s
-    return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.0f} seconds"

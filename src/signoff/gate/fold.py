@@ -178,6 +178,7 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.ATTEMPT_STARTED: (facts.AttemptStarted, fold_run.attempt_started),
     Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
     Kind.VERDICT: (Judged, fold_run.verdict),
+    Kind.STEP_PICKED: (facts.CandidatePicked, fold_run.candidate_picked),
     Kind.STEP_LANDED: (facts.StepLanded, fold_run.step_landed),
     Kind.STEP_TURNED_BACK: (facts.StepTurnedBack, fold_run.step_turned_back),
     Kind.STEP_DONE: (facts.StepAccepted, fold_run.step_done),

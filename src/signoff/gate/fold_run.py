@@ -9,7 +9,7 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost
 from signoff.domain.snapshot import Product
 from signoff.domain.verdict import Ending, Phase, Reason, TestCounts
-from signoff.gate.record import MOST_TURNED_BACK, Judged, Record, Worked
+from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Judged, Record, Worked
 from signoff.gate.state import State
 
 _NEVER_RAN = frozenset({Ending.NOT_STARTED, Ending.NOT_FOUND, Ending.NOT_EXECUTABLE})
@@ -116,6 +116,13 @@ def attempt_started(state: State, entry: Entry, fact: facts.AttemptStarted) -> N
     """A step was dispatched."""
     record = state.record(entry.step or "")
     record.attempts = entry.attempt or record.attempts + 1
+    record.unjudged = record.turned_back_by = record.picked = None
+    record.restored = tuple(sorted({*record.restored, *fact.restored}))
+    _step_back(state, entry.step)
+    if fact.candidate:
+        begun = CandidateAttempt(fact.candidate, fact.base, fact.lane)
+        record.candidates[record.attempts] = begun
+        return
     record.in_flight = record.attempts
     record.lane = fact.lane
     if fact.lane:
@@ -124,14 +131,25 @@ def attempt_started(state: State, entry: Entry, fact: facts.AttemptStarted) -> N
         record.began = state.snapshot or ""
     if not fact.lane:
         record.base, state.landed = "", None
-    record.unjudged = record.turned_back_by = None
-    record.restored = tuple(sorted({*record.restored, *fact.restored}))
-    _step_back(state, entry.step)
 
 
 def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) -> None:
     """The work is there to be judged, unless the attempt was lost; what it cost counts anyway."""
     record = state.record(entry.step or "")
+    state.attempts_ended += 1
+    _count_usage(state, fact)
+    state.spent_s += fact.duration_s
+    attempt = entry.attempt or 0
+    if attempt not in record.candidates:
+        _leave_work(state, record, entry, fact)
+    elif fact.lost:
+        del record.candidates[attempt]
+    else:
+        record.candidates[attempt] = replace(record.candidates[attempt], ended=fact)
+
+
+def _leave_work(state: State, record: Record, entry: Entry, fact: facts.AttemptFinished) -> None:
+    """Make what an attempt left the work that is to be judged."""
     record.in_flight = None
     record.unjudged = None if fact.lost else entry.attempt
     record.answer = fact.answer.kind if fact.answer is not None else None
@@ -141,9 +159,6 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
     # Files that make other programs act: told once, and again only when they change again.
     state.handoff.update(fact.handoff)
     record.handoff = tuple(sorted({*record.handoff, *fact.handoff}))
-    state.attempts_ended += 1
-    _count_usage(state, fact)
-    state.spent_s += fact.duration_s
     if fact.snapshot is not None:
         record.spans = (*record.spans, (record.began or "", fact.snapshot))
         record.began = None
@@ -169,8 +184,8 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
     """A verdict counts for the subject it is about; a provisional one only where no driver runs."""
     if fact.subject != entry.step:
         return
-    if fact.beside and not fact.kept:  # whoever says yes to the same content contradicts it
-        state.verdicts[fact.key] = entry
+    if fact.beside:
+        _judged_beside(state, entry, fact)
     known = state.driven or entry.step in state.records  # no precondition, nor of an older plan
     if (fact.provisional and state.driven) or not known:
         return
@@ -201,8 +216,19 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
         _judged_work(state, record, judged, entry.step)
 
 
+def _judged_beside(state: State, entry: Entry, fact: Judged) -> None:
+    """A no counts, since whoever says yes to the same content contradicts it; so do candidates."""
+    if not fact.kept:
+        state.verdicts[fact.key] = entry
+    record, attempt = state.records.get(entry.step or ""), entry.attempt or 0
+    if record is not None and attempt in record.candidates:
+        judged = replace(fact, seq=entry.seq)
+        record.candidates[attempt] = replace(record.candidates[attempt], verdict=judged)
+        state.spent_s += judged.duration_s
+
+
 def _judged_work(state: State, record: Record, judged: Judged, step_id: str | None) -> None:
-    record.unjudged = None
+    record.unjudged = record.picked = None
     if not judged.kept:
         record.count_failure(judged)
         _step_back(state, step_id)
@@ -223,6 +249,18 @@ def _step_back(state: State, step_id: str | None) -> None:
     """A step that was settled may need work again."""
     if step_id is not None and state.schedule.has(step_id):
         state.cursor = min(state.cursor, state.schedule.position(step_id))
+
+
+def candidate_picked(state: State, entry: Entry, fact: facts.CandidatePicked) -> None:
+    """One candidate's work becomes the step's, as if it had been the only attempt."""
+    record = state.record(entry.step or "")
+    chosen = record.candidates.get(fact.attempt)
+    if chosen is None or chosen.ended is None:
+        return
+    record.candidates, record.lane = {}, chosen.lane
+    record.base = record.began = chosen.base
+    _leave_work(state, record, replace(entry, attempt=fact.attempt), chosen.ended)
+    record.picked = chosen.verdict
 
 
 def step_landed(state: State, entry: Entry, fact: facts.StepLanded) -> None:

@@ -36,6 +36,11 @@ class Judged(Verdict, frozen=True, dict=True):
         """Class of the failure; None when the contract was kept."""
         return None if self.kept else failure_of(self.reason)
 
+    def for_good(self) -> Verdict:
+        """The plain verdict, no longer provisional."""
+        said = {name: getattr(self, name) for name in Verdict.__struct_fields__}
+        return Verdict(**said | {"provisional": False})
+
     def same_failure(self, other: Judged | None) -> bool:
         """True when the other verdict says the same of the same content: nothing was learnt."""
         return other is not None and (self.snapshot, self.reason, self.exit_code) == (
@@ -113,6 +118,16 @@ class Claim(Struct):
         self.status, self.begun, self.basis = ClaimStatus.PENDING, seq, None
 
 
+class CandidateAttempt(Struct, frozen=True):
+    """An attempt that works on a step beside others, until one of them is picked."""
+
+    number: int
+    base: str
+    lane: int
+    ended: AttemptFinished | None = None
+    verdict: Judged | None = None  # on what it left, by itself
+
+
 class Record(Struct):
     """Everything that the ledger says about one step or postcondition."""
 
@@ -162,15 +177,31 @@ class Record(Struct):
     claim: Claim = field(default_factory=Claim)
     base: str = ""  # what the lane was made of that it is worked on in; empty: in the workspace
     lane: int = 0  # of the attempt in flight; 0 is the workspace itself
+    # By attempt, until one of them is picked.
+    candidates: dict[int, CandidateAttempt] = field(default_factory=dict)
+    picked: Judged | None = None  # verdict of the one that was, until its work is judged to land
     left_ignored: bool = False  # the latest attempt, in its lane
     turned_back: int = 0  # in a row
     turned_back_by: StepTurnedBack | None = None  # since its latest attempt
 
     @property
+    def at_work(self) -> tuple[int, ...]:
+        """Attempts that began and did not end."""
+        several = (attempt for attempt, c in self.candidates.items() if c.ended is None)
+        return (self.in_flight,) if self.in_flight is not None else tuple(several)
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """Lanes in which somebody works on it now."""
+        if self.in_flight is not None:
+            return (self.lane,) if self.lane else ()
+        return tuple(self.candidates[attempt].lane for attempt in self.at_work)
+
+    @property
     def done(self) -> bool:
         """Accepted once, the newest verdict is still kept, and nobody is at work on it."""
         kept = self.latest is not None and self.latest.kept
-        return self.accepted and kept and self.in_flight is None
+        return self.accepted and kept and not self.at_work
 
     @property
     def never_red(self) -> bool:

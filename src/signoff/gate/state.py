@@ -1,10 +1,12 @@
-"""State of a plan: the ledger's facts about it and about each of its steps.
+"""State of a plan: the ledger's facts about it and each of its steps, and what its budget leaves.
 
 A run, an agent's session and a task without a plan are the same state. They differ in who wrote
 the plan (`author`), and in whether a driver dispatches its steps (`driven`) or the agent does.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -171,3 +173,65 @@ class State:
         while self.cursor < len(steps) and self.record(steps[self.cursor].id).settled:
             self.cursor += 1
         return self.cursor
+
+
+def shortfall(state: State, step: Step) -> str | None:
+    """The part of the budget that this step would exceed if dispatched; None when it fits.
+
+    A step is expected to take its own estimate, else the average of the attempts so far.
+    """
+    budget, spent, attempts = state.schedule.plan.budget, state.spent, max(state.attempts_ended, 1)
+    estimate = step.estimate or Cost(spent.tokens, spent.usd)
+    share = 1 if step.estimate is not None else attempts
+    for limit, used, each, show in (
+        (budget.tokens, spent.tokens, estimate.tokens / share, "{:,.0f} tokens".format),
+        (budget.usd, spent.usd, estimate.usd / share, "${:,.2f}".format),
+        (budget.wall_s, state.spent_s, state.spent_s / attempts, _minutes),
+    ):
+        allowed = None if limit is None else limit * state.budget_grants
+        if allowed is not None and (used + each > allowed or used >= allowed):
+            left = sum(not state.record(s.id).settled for s in state.schedule.steps)
+            return (
+                f"budget exceeded: {show(used)} of {show(allowed)} used, {left}"
+                f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
+            )
+    return None
+
+
+def cost_left(state: State) -> tuple[int | None, float | None]:
+    """Tokens and dollars that the run may still use; None without a limit."""
+    budget, spent, grants = state.schedule.plan.budget, state.spent, state.budget_grants
+    return (
+        None if budget.tokens is None else max(0, budget.tokens * grants - spent.tokens),
+        None if budget.usd is None else max(0.0, budget.usd * grants - spent.usd),
+    )
+
+
+def share_of_budget(
+    state: State, granted: Iterable[tuple[int | None, float | None]], among: int
+) -> tuple[int | None, float | None]:
+    """Share of the remaining budget for one of `among` agents, without what others were granted."""
+    tokens, usd = cost_left(state)
+    for given_tokens, given_usd in granted:
+        tokens = None if tokens is None else tokens - (given_tokens or 0)
+        usd = None if usd is None else usd - (given_usd or 0.0)
+    return (
+        None if tokens is None else max(0, tokens) // among,
+        None if usd is None else max(0.0, usd) / among,
+    )
+
+
+def wall_left_s(state: State) -> float | None:
+    """Seconds for which the run may still work; None without a limit."""
+    wall_s = state.schedule.plan.budget.wall_s
+    return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
+
+
+def attempt_limit_s(state: State, *limits_s: float | None) -> float:
+    """Seconds for one attempt: the shortest of its own limits and of what the budget leaves."""
+    limits = (*limits_s, wall_left_s(state))
+    return max(1.0, min(limit for limit in limits if limit is not None))
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.0f} seconds"

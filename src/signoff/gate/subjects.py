@@ -68,7 +68,7 @@ class Standing(Struct, frozen=True):
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
     accepted_by: str | None = None
-    lane: int | None = None  # where an agent works on it now, beside the workspace
+    lanes: tuple[int, ...] = ()  # where agents work on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
 
     @property
@@ -120,7 +120,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
-        lane=record.lane or None if record.in_flight is not None else None,
+        lanes=record.lanes,
         why=proof.why,
     )
 
@@ -223,7 +223,7 @@ def _state_of(
         return StepState.FOR_PERSON
     if proof.holds and isinstance(subject, Step):
         return StepState.DONE
-    if not over and (record.in_flight is not None or record.unjudged is not None):
+    if not over and (record.at_work or record.candidates or record.unjudged is not None):
         return StepState.RUNNING
     if proof.holds:
         person = subject.contract is None and state.driven

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,20 +25,22 @@ from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Ending
 from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
-from signoff.gate.actions import Abandon, Dispatch, cost_left, shortfall, wall_left_s
+from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.record import Record
+from signoff.gate.state import attempt_limit_s, cost_left, shortfall
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Printed
+from signoff.orchestrator.landing import changed_lines
 from signoff.orchestrator.openrun import (
     Lane,
     OpenRun,
     Restored,
+    clean_report_file,
     left_tampered,
     lost_attempt,
     lost_attempts,
     marker,
     meter_file,
-    report_file,
     restore_tampered,
 )
 from signoff.settings.roles import HUMAN_ROLE, Role, RoleKind
@@ -72,12 +73,12 @@ class Attempts:
         elif step.target == HUMAN_ROLE:
             self._ask_person(step, action.attempt)
         else:
-            self._let_agent_work(step, action.attempt)
+            self._let_agent_work(step, action.attempt, action.candidate)
 
-    def _place(self, step: Step) -> tuple[Lane | None, OpenRun, Snapshot | None]:
+    def _place(self, step: Step, candidate: int) -> tuple[Lane | None, OpenRun, Snapshot | None]:
         """Choose the place for the step: a lane and what it was made of, or the workspace."""
         lanes = self._drive.lanes
-        entered = lanes.enter(step) if lanes.wants(step) else None
+        entered = lanes.enter(step) if candidate or lanes.wants(step) else None
         if entered is not None:
             return entered
         if self._drive.state.record(step.id).turned_back:
@@ -102,11 +103,15 @@ class Attempts:
         drive.append(started, drive.question(Cause.HUMAN, question, step.id, context))
         drive.project(now=True)
 
-    def _let_agent_work(self, step: Step, attempt: int) -> None:
+    def _let_agent_work(self, step: Step, attempt: int, candidate: int) -> None:
         drive = self._drive
-        lane, work, base = self._place(step)
-        role = work.settings.roles[step.target]
         record = drive.state.record(step.id)
+        lane, work, base = self._place(step, candidate)
+        if lane is None and record.candidates:
+            return  # no further lane can be made: those that work already are all there are
+        # One after the other, candidates take turns.
+        name = step.roles[((candidate or attempt) - 1) % len(step.roles)]
+        role = work.settings.roles[name]
         restored = self._restore_protected(step, work)
         if restored is None:
             if lane is not None:
@@ -123,12 +128,13 @@ class Attempts:
             deciding=work.guards.deciding(step),
             bound=work.guards.bound_of(step),
         )
-        timeout_s = self._timeout_s(step, role.timeout_s)
+        timeout_s = attempt_limit_s(drive.state, step.timeout_s, role.timeout_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
         stored = work.ledger.redactor.text(prompt).encode("utf-8", "replace")
-        started = self._started(step, attempt, digest_bytes(stored), timeout_s, restored)
+        started = self._started(step, role, attempt, digest_bytes(stored), timeout_s, restored)
         if lane is not None and base is not None:
             started.data.update(lane=lane.number, base=base.digest)
+            started.data.update({"candidate": candidate} if candidate else {})
         drive.append(started, durable=False, blobs=(stored,))
         drive.project()
         reach(CrashPoint.ATTEMPT_STARTED)
@@ -139,7 +145,7 @@ class Attempts:
             self._ended(step, attempt, work, None, work.agent.work(assignment))
             return
         take = partial(self._ended, step, attempt, work, (lane.number, base.environment))
-        drive.lanes.start(step, lane, work.agent, assignment, take)
+        drive.lanes.start(step, lane, work.agent, assignment, take, attempt if candidate else 0)
 
     def _ended(
         self,
@@ -164,12 +170,16 @@ class Attempts:
             number, environment = lane
             now = work.workspace.digest_now().environment
             ended[0].data.update(lane=number, left_ignored=now != environment)
+            candidate = drive.state.record(step.id).candidates.get(attempt)
+            if candidate is not None:
+                lines = changed_lines(work.workspace, candidate.base, ended[0].data["snapshot"])
+                ended[0].data.update(changed_lines=lines)
         # After a power cut a short attempt is cheaper to repeat than every attempt is to sync.
         costly = report.observation.duration_s >= COSTLY_ATTEMPT_S or report.usage is not None
         drive.append(*ended, durable=costly or len(ended) > 1)
         meter_file(work.exchange, marker(work.run, step.id, attempt)).unlink(missing_ok=True)
         for what in ("answer", "prompt"):  # as they were said; the ledger has them without secrets
-            self._clean_report_file(step, attempt, what)
+            self._report_file(step, attempt, what)
         reach(CrashPoint.ATTEMPT_FINISHED)
 
     def _assignment(
@@ -186,8 +196,8 @@ class Attempts:
             role=role,
             prompt=prompt,
             workspace=work.shown_at or work.root,
-            usage_file=self._clean_report_file(step, attempt, "usage"),
-            answer_file=self._clean_report_file(step, attempt, "answer"),
+            usage_file=self._report_file(step, attempt, "usage"),
+            answer_file=self._report_file(step, attempt, "answer"),
             timeout_s=timeout_s,
             variables={
                 "SIGNOFF_PLAN": str(work.plan_path),
@@ -196,7 +206,7 @@ class Attempts:
             },
             cancelled=work.cancelled,
             on_output=lambda chunk: work.reporter.tell(Printed(chunk)),
-            prompt_file=self._clean_report_file(step, attempt, "prompt"),
+            prompt_file=self._report_file(step, attempt, "prompt"),
             meter_file=metered,
             tokens_left=tokens_left,
             usd_left=usd_left,
@@ -224,7 +234,7 @@ class Attempts:
         ended = replace(ended, data={**ended.data, "limited": limit.said})
         asked = escalations.park(drive.state, step, limit, drive.work.clock())
         drive.append(ended, asked, *self.notice_edits())
-        self._clean_report_file(step, attempt, "prompt")
+        self._report_file(step, attempt, "prompt")
         reach(CrashPoint.ESCALATED)
         drive.project(now=True)
 
@@ -253,11 +263,17 @@ class Attempts:
         )
 
     def _started(
-        self, step: Step, attempt: int, prompt: str, timeout_s: float, restored: Restored
+        self,
+        step: Step,
+        role: Role,
+        attempt: int,
+        prompt: str,
+        timeout_s: float,
+        restored: Restored,
     ) -> Draft:
         data = {
-            "role": step.target,
-            "role_kind": self._drive.work.settings.roles[step.target].kind,
+            "role": role.name,
+            "role_kind": role.kind,
             "prompt": prompt,
             "timeout_s": timeout_s,
             "restored": list(restored.paths),
@@ -344,22 +360,9 @@ class Attempts:
             drive.ask(Cause.TAMPERED, question, step, context)
             return None
 
-    def _timeout_s(self, step: Step, role_s: float | None) -> float:
-        left_s = wall_left_s(self._drive.state)
-        limits = (step.timeout_s, role_s, left_s)
-        return max(1.0, min(limit for limit in limits if limit is not None))
-
-    def _clean_report_file(self, step: Step, attempt: int, what: str) -> Path:
-        """Path for a report, cleared: after a power cut the attempt's number may be in use."""
+    def _report_file(self, step: Step, attempt: int, what: str) -> Path:
         work = self._drive.work
-        file = report_file(work.exchange, marker(work.run, step.id, attempt), what)
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            file.unlink(missing_ok=True)
-        except IsADirectoryError:
-            # Names can be foreseen: an earlier agent may have put a folder in the way.
-            shutil.rmtree(file)
-        return file
+        return clean_report_file(work.exchange, marker(work.run, step.id, attempt), what)
 
     def _handoff(self, step: Step, content: str, work: OpenRun) -> dict[str, str]:
         """Changed files that other tools execute, unless the step is there to change them."""

@@ -29,8 +29,10 @@ from signoff.gate.actions import (
     EscalateObstacle,
     Fail,
     Finish,
+    JudgeCandidate,
     JudgeStep,
     Land,
+    PickCandidate,
     ReadList,
     Sweep,
     Wait,
@@ -41,22 +43,16 @@ from signoff.gate.fold import fold
 from signoff.orchestrator import escalations
 from signoff.orchestrator.attempts import Attempts
 from signoff.orchestrator.events import Appended, Doing, Driving
+from signoff.orchestrator.landing import Landing, judge_candidate, pick_candidate
 from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
+from signoff.orchestrator.projection import STATUS_OF
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify.rules_plan import proposed_lines
 from signoff.storage.engine import StorageCause
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.evidence import Case
 from signoff.workspace.opened import read_before
-
-STATUS_OF = {
-    Outcome.DONE: PlanStatus.DONE,
-    Outcome.FAILED: PlanStatus.FAILED,
-    Outcome.CANCELLED: PlanStatus.FAILED,
-    Outcome.REVISED: PlanStatus.DRAFT,
-}
-
 
 # What people may add to a run that somebody else drives.
 _FROM_OTHERS = frozenset({Kind.ESCALATION_ANSWERED, Kind.STEP_WAIVED, Kind.AUDITED})
@@ -74,19 +70,22 @@ class Drive:
         self._at_work = False
         self.left: Snapshot | None = None  # what a judging or an attempt left, for the next action
         self._found: Snapshot | None = None
-        self._attempts = Attempts(self)
+        self.attempts = Attempts(self)
         self._sweep = FinalSweep(self)
         self.lanes = Lanes(self)
+        self.landing = Landing(self)
         self._perform: dict[type, Callable[[Any], None]] = {
-            Abandon: self._attempts.abandon,
+            Abandon: self.attempts.abandon,
             Carry: self._carry,
             Count: self._count,
-            Dispatch: self._attempts.dispatch,
+            Dispatch: self.attempts.dispatch,
             Escalate: self._escalate,
             EscalateObstacle: self._escalate_obstacle,
             Fail: self._fail,
+            JudgeCandidate: partial(judge_candidate, self),
             JudgeStep: self._judge,
-            Land: self.lanes.land,
+            Land: self.landing.land,
+            PickCandidate: partial(pick_candidate, self),
             ReadList: self._read_list,
             Sweep: self._sweep.perform,
         }
@@ -97,14 +96,14 @@ class Drive:
         self.work.reporter.tell(Driving(self.state))
         self._at_work = True
         if self.state.outcome is None:
-            self.lanes.finish_landing()
+            self.landing.finish_landing()
         try:
             return self._drive()
         finally:
             self.lanes.close()
 
     def _drive(self) -> Outcome | None:
-        edits = self._attempts.notice_edits() if self.state.outcome is None else []
+        edits = self.attempts.notice_edits() if self.state.outcome is None else []
         if edits:
             self.append(*edits)
         while True:
@@ -249,10 +248,6 @@ class Drive:
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
 
-    def notice_edits(self) -> list[Draft]:
-        """Entries that pause the run when what was pinned is not what lies there now."""
-        return self._attempts.notice_edits()
-
     def _count(self, action: Count) -> None:
         """Count a contract's tests before anybody works; later verdicts are held to the number."""
         subject = self._subject(action.subject)
@@ -296,7 +291,7 @@ class Drive:
 
     def _judge(self, action: JudgeStep) -> None:
         if action.phase is Phase.BEFORE:
-            self._attempts.clear_ground(action.step)
+            self.attempts.clear_ground(action.step)
             take = partial(self._judged, action)
             if self._judge_beside(action.step, action.phase, take):
                 return
@@ -384,7 +379,7 @@ class Drive:
 
     def _finish(self, outcome: Outcome) -> Outcome:
         if self.state.outcome is None:
-            self._attempts.abandon_all()
+            self.attempts.abandon_all()
             reach(CrashPoint.BEFORE_FINISH)
             data = {"outcome": outcome, "snapshot": self.state.snapshot, "waived": self.waived()}
             drafts = [self.draft(Kind.RUN_FINISHED, data)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -235,8 +236,7 @@ def _names(changes: Iterable[Change]) -> tuple[str, ...]:
 def lost_attempts(state: State, exchange: Path) -> Iterator[Draft]:
     """End the attempts that a dead driver left in flight, and yield their entries."""
     for step in state.schedule.steps:
-        attempt = state.record(step.id).in_flight
-        if attempt is not None and step.target != HUMAN_ROLE:
+        for attempt in state.record(step.id).at_work if step.target != HUMAN_ROLE else ():
             yield lost_attempt(state.run, exchange, step, attempt)
 
 
@@ -261,6 +261,18 @@ def report_file(exchange: Path, mark: str, what: str) -> Path:
     """A name for this attempt alone; the step's id may hold anything, so it is hashed."""
     name = digest_bytes(mark.encode("utf-8", "replace"))[:24]
     return exchange / name / f"{name}.{what}"  # a folder each: agents work at the same time
+
+
+def clean_report_file(exchange: Path, mark: str, what: str) -> Path:
+    """Path for a report, cleared: after a power cut the attempt's number may be in use."""
+    file = report_file(exchange, mark, what)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        file.unlink(missing_ok=True)
+    except IsADirectoryError:
+        # Names can be foreseen: an earlier agent may have put a folder in the way.
+        shutil.rmtree(file)
+    return file
 
 
 def meter_file(exchange: Path, mark: str) -> Path:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from signoff.domain.escalation import Outcome
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
@@ -67,6 +68,14 @@ class ProgressProjection:
             tail = file.read(_TAIL_BYTES)
         found = _NUMBER.findall(tail)
         return max(map(int, found)) if found else 0
+
+
+STATUS_OF = {
+    Outcome.DONE: PlanStatus.DONE,
+    Outcome.FAILED: PlanStatus.FAILED,
+    Outcome.CANCELLED: PlanStatus.FAILED,
+    Outcome.REVISED: PlanStatus.DRAFT,
+}
 
 
 def said(entry: Entry) -> str:

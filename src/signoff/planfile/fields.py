@@ -80,6 +80,8 @@ STEP_FIELDS = OPTION_FIELDS | {
     "on_fail",
     "estimate",
     "for_each",
+    "candidates",
+    "pick",
 }
 _PROSE = frozenset({"task", "context"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

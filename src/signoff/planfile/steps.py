@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import cycle, islice
 from operator import attrgetter
 from typing import Any
 
@@ -13,6 +14,7 @@ from signoff.domain.plan import (
     Contract,
     Cost,
     Mark,
+    PickBy,
     Postcondition,
     Step,
     Subscription,
@@ -37,8 +39,10 @@ from signoff.planfile.fields import (
 )
 from signoff.planfile.outline import Region, StepRegion
 from signoff.planfile.values import amounts, on_fail
+from signoff.settings.roles import HUMAN_ROLE
 
 _NO_INDENT_LIMIT = 1_000
+MOST_CANDIDATES = 9
 _line = attrgetter("line")
 _NEED_SPLIT = re.compile(r"[,;\s]+")
 _FILLER = frozenset({"and", "step", "steps", "&"})
@@ -100,6 +104,7 @@ def _step(
             values["needs"] = _needs(fields, block, known, title.id)
         elif name == "contract":
             values["contract"] = read_contract(fields, block, found)
+    _candidates(fields, found, values)
     for name, (what, hint) in _REQUIRED.items():
         if name not in found.fields or values.get(name) == "":
             fields.findings.error(
@@ -113,6 +118,20 @@ def _step(
         line=fields.findings.number(line),
         **values,
     )
+
+
+def _candidates(fields: FieldReader, found: FieldSet, values: dict[str, Any]) -> None:
+    """Several targets, or one several times, are candidates: the first of them is the target."""
+    roles = [role.strip() for role in values.get("target", "").split(",") if role.strip()]
+    count = values.pop("candidates", 0) or len(roles)
+    if count <= 1 or not roles:
+        return
+    if HUMAN_ROLE in roles:
+        bad_value(fields, found.fields["target"], HUMAN_ROLE, "a person works on a step alone")
+    if count < len(roles):
+        hint = f"write {len(roles)} or more: there are so many targets"
+        bad_value(fields, found.fields["candidates"], str(count), hint)
+    values["target"], values["candidates"] = roles[0], tuple(islice(cycle(roles), count))
 
 
 def _check_loose(fields: FieldReader, found: FieldSet, step: str) -> None:
@@ -188,6 +207,14 @@ def _subscriptions(fields: FieldReader, block: Block) -> tuple[Subscription, ...
     return tuple(found)
 
 
+def _few(value: str) -> int | None:
+    return int(value) if value.isdecimal() and 1 <= int(value) <= MOST_CANDIDATES else None
+
+
+def _pick(value: str) -> PickBy | None:
+    return next((rule for rule in PickBy if rule == value.lower()), None)
+
+
 def _estimate(value: str) -> Cost | None:
     seen = amounts(value)
     if seen is None or seen.wall_s is not None:
@@ -215,6 +242,8 @@ _FIELDS: dict[str, tuple[str, Reader]] = {
     ),
     "estimate": ("estimate", one_of(_estimate, "write `20k tokens, $0.10`")),
     "for_each": ("for_each", _for_each),
+    "candidates": ("candidates", one_of(_few, f"write a number from 1 to {MOST_CANDIDATES}")),
+    "pick": ("pick", one_of(_pick, "write `first`, `smallest` or `cheapest`")),
 }
 
 _REQUIRED = {

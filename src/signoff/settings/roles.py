@@ -90,7 +90,6 @@ def read_boolean(table: Mapping[str, Any], name: str, where: str, *, default: bo
     return value
 
 
-HUMAN_ROLE = "human"
 LOOP = "loop"  # the one agent that is built in
 AGENT_HOSTS = "@agent"  # in `hosts`: those that the role's agent needs, which follow it once known
 PRESET_PREFIX = "agent:"  # `--role coder=agent:claude`: a preset where a command could stand
@@ -101,6 +100,9 @@ _HOST = r"(?i)(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?"
 _LOOP_WORDS = "-m signoff agent --role-prompt --model"
 # Pins of older versions do not have them.
 PINNED_IF_SAID = ("agent", "model", "reports_usage", "hosts")
+
+
+HUMAN_ROLE = "human"
 
 
 class RoleKind(StrEnum):

@@ -282,7 +282,7 @@ def _edits_since(approved: ApprovedPlan) -> tuple[str, tuple[str, ...]]:
 def _why_harmless(config: str, approved: ApprovedPlan) -> str:
     """The reason why an edited configuration does no harm to the sign-off; empty when it does."""
     pins = approved.pins
-    if says_the_same(pins.config_text, config, {step.target for step in approved.plan.steps}):
+    if says_the_same(pins.config_text, config, {*approved.plan.roles}):
         return "signoff.toml was edited since approval; nothing that this plan uses differs"
     try:
         written = approved.place.digest()

@@ -178,8 +178,8 @@ def find_plan(
 
 def require_used(place: PlanLocation, roles: Iterable[str]) -> None:
     """Refuse a role of the command line that was misspelt for this plan."""
-    steps = () if place.gone else place.parse().plan.steps
-    require_targets(roles, {step.target for step in steps}, f"`{place.name}`")
+    targets = () if place.gone else place.parse().plan.roles
+    require_targets(roles, targets, f"`{place.name}`")
 
 
 def require_targets(roles: Iterable[str], targets: Collection[str | None], of: str) -> None:

@@ -348,7 +348,7 @@ def roles_given(harness: Harness, history: PlanHistory) -> dict[str, str]:
         for entry in history.entries:
             if entry.run == history.run_id and entry.kind in (Kind.RUN_STARTED, Kind.RUN_RESUMED):
                 given |= entry.data.get("roles") or {}
-        targets = {step.target for step in pinned_plan(pins).steps}
+        targets = pinned_plan(pins).roles
     except SignoffError:
         return {}  # what to type next is a help, and no reason to fail
     return {name: command for name, command in given.items() if name in targets}

@@ -266,7 +266,7 @@ def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> Open
     refuse_own_output(options.output, approved_workspace(harness, approved))
     if options.session is None:
         roles = approved.settings.roles
-        for target in dict.fromkeys(step.target for step in approved.plan.steps):
+        for target in approved.plan.roles:
             if target not in roles and target != HUMAN_ROLE:
                 raise UnknownRole(
                     f"nobody is configured for role `{target}`",
@@ -365,25 +365,22 @@ def _open_run(
 
 def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
     """Lanes as many as were asked for; one is needed where an earlier driver had some."""
-    jobs = harness.settings.jobs if options.jobs is None else options.jobs
+    steps = work.approved.plan.steps
+    # Where nobody says how many, a plan that asks for candidates gets them at once.
+    jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
     why_not = ""
     if not work.enclosure.of_agents.has_own_view:
         why_not = "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
     elif not work.judge.rooms.by_default:
         why_not = "clean rooms, which `[sandbox] clean_room` turns off"
-    if why_not and jobs > 1 and len(work.approved.plan.steps) > 1:
-        options.tell(f"steps run one after the other: side by side needs {why_not}")
+    if why_not and jobs > 1 and sum(len(step.roles) for step in steps) > 1:
+        options.tell(f"agents work one after the other: side by side needs {why_not}")
     if why_not or options.session is not None:
         return None
-    place = work.approved.place
+    place, folder = work.approved.place, harness.home.path / "lanes"
     path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    return LaneMaker(
-        jobs,
-        {**harness.environ, "PATH": path},
-        harness.home.path / "lanes" / workspace_key(place.workspace),
-        work.workspace,
-        workspace_lock(place),
-    )
+    environ, folder = {**harness.environ, "PATH": path}, folder / workspace_key(place.workspace)
+    return LaneMaker(jobs, environ, folder, work.workspace, workspace_lock(place))
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:

@@ -27,8 +27,7 @@ from signoff.planfile.subjects import (
     speaks_of,
 )
 from signoff.planfile.verify.view import ITEM, ShellSubject, SubjectKind, VerifyView
-
-HUMAN = "human"
+from signoff.settings.roles import HUMAN_ROLE
 
 
 def needs_make_sense(view: VerifyView) -> Iterator[Finding]:
@@ -104,24 +103,24 @@ def _missing_file(
 
 def roles_exist(view: VerifyView) -> Iterator[Finding]:
     """Somebody is there to do each step and can be started; told once per role."""
-    known = view.surroundings.role_names | {HUMAN}
-    seen = {"", HUMAN}
-    for step in view.plan.steps:
-        if step.target in seen:
+    known = view.surroundings.role_names | {HUMAN_ROLE}
+    seen = {"", HUMAN_ROLE}
+    for step, role in ((s, role) for s in view.plan.steps for role in s.roles):
+        if role in seen:
             continue
         line = view.line_of(step, "target")
-        if step.target not in known:
+        if role not in known:
             advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
             yield view.error(
                 "unknown-role",
                 line,
-                f"step {step.id} goes to `{step.target}`, and no such role is configured",
-                did_you_mean(step.target, known, advice, listed=True),
+                f"step {step.id} goes to `{role}`, and no such role is configured",
+                did_you_mean(role, known, advice, listed=True),
                 step.id,
             )
             continue
-        seen.add(step.target)
-        for trouble in view.surroundings.role_troubles(step.target):
+        seen.add(role)
+        for trouble in view.surroundings.role_troubles(role):
             yield view.finding(
                 trouble.severity, trouble.code, line, trouble.message, trouble.hint, step.id
             )
@@ -129,8 +128,7 @@ def roles_exist(view: VerifyView) -> Iterator[Finding]:
 
 def budget_is_enforced(view: VerifyView) -> Iterator[Finding]:
     """A limit in tokens or dollars needs somebody who tells them; told once per role."""
-    roles = dict.fromkeys(step.target for step in view.plan.steps)
-    for name in (name for name in roles if name in view.surroundings.role_names - {HUMAN}):
+    for name in (n for n in view.plan.roles if n in view.surroundings.role_names - {HUMAN_ROLE}):
         trouble = view.surroundings.budget_trouble(name, view.plan.budget)
         if trouble is not None:
             line = view.plan.budget.line
@@ -204,7 +202,7 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
         step, contract = subject.step, subject.contract
         if subject.kind is not SubjectKind.CONTRACT or step is None or contract is None:
             continue
-        if step.target == HUMAN:
+        if step.target == HUMAN_ROLE:
             continue
         named = _files_without_line(step, contract)
         read = _read_without_line(step, contract, view.read_by_checks.get(step.id, ()))
@@ -227,7 +225,7 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
 def proposed_lines(step: Step, read: Collection[str]) -> tuple[str, ...]:
     """Lines for files that the step speaks of and its check was seen to read."""
     contract = step.contract
-    if contract is None or step.target == HUMAN:
+    if contract is None or step.target == HUMAN_ROLE:
         return ()
     named = [path for path in _files_without_line(step, contract) if path in read]
     found = dict.fromkeys((*named, *_read_without_line(step, contract, read)))

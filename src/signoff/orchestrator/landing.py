@@ -1,0 +1,221 @@
+"""Landing: what steps made in their lanes is brought onto the workspace's content, judged first.
+
+land → fits onto what is there now? → judged together → accepted in one transaction → written
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from signoff.domain.facts import StepLanded, StepTurnedBack
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.plan import PickBy, Step
+from signoff.domain.text import storable_path
+from signoff.domain.verdict import Phase, Reason, Verdict
+from signoff.errors import ContentMoved
+from signoff.gate.actions import JudgeCandidate, Land, PickCandidate
+from signoff.orchestrator.events import Doing
+from signoff.orchestrator.openrun import Lane
+from signoff.testing.crash import CrashPoint, reach
+from signoff.verification.evidence import Case
+from signoff.workspace.beside import begin_landing, begun_landing, bring_over, write_landing
+from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.orchestrator.drive import Drive
+
+_NAMED_FILES = 5
+_MOST_MOVED = 5
+_WHY = {
+    PickBy.FIRST: "the first that is kept",
+    PickBy.SMALLEST: "of those kept, it changes the fewest lines",
+    PickBy.CHEAPEST: "of those kept, the cheapest",
+}
+
+
+class Landing:
+    """Lands the work of lanes; the only writer of files in the workspace that agents made there."""
+
+    def __init__(self, drive: Drive):
+        self._drive = drive
+        self._moved = 0  # landings in a row during which somebody changed the workspace
+
+    def land(self, action: Land) -> None:
+        """Land these steps together where that holds, else without those that are at fault."""
+        drive, steps = self._drive, action.steps
+        lanes = drive.lanes
+        if lanes.maker is None:
+            said = StepTurnedBack("there are no lanes any more, and its work lay in one")
+            drive.append(*(self._back(step, said) for step in steps))
+            return
+        trunk = drive.work.workspace.snapshot().digest
+        lane = lanes.free_lane()
+        try:
+            lane.check_out(drive.run_judge, trunk, bare=True)
+            fitting = [step for step in steps if self._fits(step, lane)]
+            joint = lane.workspace.snapshot(durable=True).digest
+        finally:
+            lanes.leave(lane)
+        cases = {step.id: self._case(step) for step in fitting}
+        known = self._judged_already(fitting, joint)
+        unknown = {subject: case for subject, case in cases.items() if subject not in known}
+        together = known | lanes.judge_all(unknown, dict.fromkeys(unknown, joint))
+        bad = [step for step in fitting if not together[step.id].kept]
+        if not bad:
+            self._accept(trunk, joint, fitting, together)
+            return
+        # By itself, on what it was made of: does it hold at all?
+        left_by = {step.id: drive.state.record(step.id).spans[-1][1] for step in bad}
+        moved = {subject: content for subject, content in left_by.items() if content != joint}
+        alone = together | lanes.judge_all({i: cases[i] for i in moved}, moved)
+        settled = [step for step in bad if not alone[step.id].kept]
+        drafts = [self._refusal(step, alone[step.id]) for step in settled]
+        if len(fitting) == 1 and not settled:
+            said_no = self.verdict_of(replace(together[bad[0].id], provisional=True))
+            drafts += [said_no, self._turned_back(bad[0], together[bad[0].id])]
+            settled = bad
+        if drafts:
+            drive.append(*drafts)
+            drive.project()
+        left = [step for step in fitting if step not in settled]
+        for group in [left] if settled and left else [[step] for step in left]:
+            self.land(Land(tuple(group)))
+
+    def _judged_already(self, steps: Iterable[Step], joint: str) -> dict[str, Verdict]:
+        """Kept verdicts of picked candidates on exactly this content: nothing moved meanwhile."""
+        picked = {step.id: self._drive.state.record(step.id).picked for step in steps}
+        return {
+            subject: judged.for_good()
+            for subject, judged in picked.items()
+            if judged is not None and judged.kept and judged.snapshot == joint
+        }
+
+    def finish_landing(self) -> None:
+        """Write what an earlier driver had landed in the ledger, and not in all of the files."""
+        landed, workspace = self._drive.state.landed, self._drive.work.workspace
+        # Where all was written, what differs since is a person's work.
+        if landed is not None and begun_landing(workspace) == landed.snapshot:
+            write_landing(workspace, landed.onto, landed.snapshot)
+
+    def _fits(self, step: Step, lane: Lane) -> bool:
+        """Bring what the step changed over; where it collides, the step is turned back."""
+        drive = self._drive
+        record = drive.state.record(step.id)
+        maker = drive.lanes.maker
+        assert maker is not None
+        content = record.spans[-1][1]
+        collided = bring_over(lane.workspace, record.base, content, maker.environ)
+        if collided:
+            said = StepTurnedBack(f"others changed the same files meanwhile: {_named(collided)}")
+            drive.append(self._back(step, said))
+        return not collided
+
+    def _accept(
+        self, trunk: str, content: str, steps: list[Step], verdicts: Mapping[str, Verdict]
+    ) -> None:
+        """Record in one transaction the verdicts, that the content lands, and that it counts."""
+        drive, workspace = self._drive, self._drive.work.workspace
+        now = workspace.snapshot().digest
+        self._moved = self._moved + 1 if now != trunk else 0
+        if self._moved >= _MOST_MOVED:
+            names = _named(change.path for change in workspace.diff(trunk, now))
+            raise ContentMoved(f"the workspace keeps changing while work is to land: {names}")
+        if not steps or self._moved:
+            return  # what is to land is looked at again
+        landed = to_builtins(StepLanded(trunk, content))
+        drafts: list[Draft] = []
+        for step in steps:
+            verdict = verdicts[step.id]
+            drafts.append(self.verdict_of(verdict))
+            drafts.append(drive.draft(Kind.STEP_LANDED, landed, step.id))
+            drafts.append(drive.acceptance(step, verdict.key, content))
+        begin_landing(drive.work.workspace, content)
+        drive.append(*drafts)
+        reach(CrashPoint.LANDED)
+        write_landing(drive.work.workspace, trunk, content)
+        if edits := drive.attempts.notice_edits():
+            drive.append(*edits)
+        drive.project()
+
+    def verdict_of(self, verdict: Verdict, attempt: int | None = None) -> Draft:
+        """The entry of a verdict that was made beside the workspace; the sweep makes its own."""
+        record = self._drive.state.record(verdict.subject)
+        latest = record.unjudged or record.attempts
+        draft = self._drive.verdict_draft(verdict, attempt or latest)
+        return replace(draft, data={**draft.data, "beside": True})
+
+    def _refusal(self, step: Step, verdict: Verdict) -> Draft:
+        """An ordinary verdict, unless the attempt left ignored files: its check may need those."""
+        is_broken = verdict.reason is Reason.EXPECTATION
+        if not (is_broken and self._drive.state.record(step.id).left_ignored):
+            return self.verdict_of(verdict)
+        said = (
+            f"its check is broken without ignored files that it left in its lane: {verdict.message}"
+        )
+        back = StepTurnedBack(said, True, verdict.output_tail, verdict.exit_code)
+        return self._back(step, back)
+
+    def _turned_back(self, step: Step, verdict: Verdict) -> Draft:
+        said = f"with what landed meanwhile its check is {verdict.result}: {verdict.message}"
+        return self._back(step, StepTurnedBack(said, False, verdict.output_tail, verdict.exit_code))
+
+    def _back(self, step: Step, why: StepTurnedBack) -> Draft:
+        return self._drive.draft(Kind.STEP_TURNED_BACK, to_builtins(why), step.id)
+
+    def _case(self, step: Step) -> Case:
+        """Case for judging beside the workspace, which stays untouched: others may work there."""
+        self._drive.work.reporter.tell(Doing(step.id, "judging before it lands"))
+        return replace(self._drive.case(step, Phase.ATTEMPT), provisional=True, beside=True)
+
+
+def _named(paths: Iterable[str]) -> str:
+    return ", ".join(f"`{storable_path(path)}`" for path in islice(paths, _NAMED_FILES))
+
+
+def judge_candidate(drive: Drive, action: JudgeCandidate) -> None:
+    """Judge what a candidate left, beside the workspace, while the others go on."""
+    step, attempt = action.step, action.attempt
+    record = drive.state.record(step.id)
+    candidate = record.candidates[attempt]
+    content = (candidate.ended and candidate.ended.snapshot) or candidate.base
+    case = replace(drive.case(step, Phase.ATTEMPT), provisional=True, beside=True)
+    spans = (*record.spans, (candidate.base, content))
+    case = replace(case, guard=replace(case.guard, spans=spans))
+
+    def take(verdict: Verdict) -> None:
+        drive.append(drive.landing.verdict_of(replace(verdict, provisional=True), attempt))
+
+    drive.work.reporter.tell(Doing(step.id, f"judging candidate {candidate.number}"))
+    drive.lanes.judge(case, content, take, candidate=attempt)
+
+
+def pick_candidate(drive: Drive, action: PickCandidate) -> None:
+    """Stop the other candidates, whose cost stays counted, and take this one's work."""
+    step, attempt = action.step, action.attempt
+    drive.lanes.stop_candidates(step)
+    several = drive.state.record(step.id).candidates
+    verdict = several[attempt].verdict
+    kept = verdict is not None and verdict.kept
+    data = {
+        "attempt": attempt,
+        "candidates": sorted(several),
+        "why": _WHY[step.pick] if kept else "none of them is kept",
+    }
+    drive.append(drive.draft(Kind.STEP_PICKED, data, step.id))
+
+
+def changed_lines(workspace: Workspace, base: str, content: str) -> int:
+    """Lines that were added or removed; a file that is no text counts as one."""
+    before, after = workspace.changed_texts(base, content)
+    count = len(workspace.diff(base, content)) - len(before.keys() | after.keys())
+    for path in before.keys() | after.keys():
+        old = Counter(before.get(path, "").splitlines())
+        new = Counter(after.get(path, "").splitlines())
+        count += (old - new).total() + (new - old).total()
+    return count
