@@ -43,6 +43,11 @@ class Kind(StrEnum):
     ATTEMPT_STARTED = "attempt.started", "a step was dispatched to an agent"
     ATTEMPT_FINISHED = "attempt.finished", "the agent and everything it started is gone"
     VERDICT = "verdict", "a contract was judged on a snapshot"
+    STRENGTH_MEASURED = (
+        "strength.measured",
+        "how many deliberately wrong versions of a change its contract rejects",
+    )
+    OPINION_GIVEN = "opinion.given", "what a model says about a rubric; it opens no gate"
     STEP_PICKED = "step.picked", "of several candidates, the one whose work is to land"
     STEP_LANDED = "step.landed", "what a lane holds goes onto the workspace's content, judged first"
     STEP_TURNED_BACK = (

@@ -117,6 +117,7 @@ class Contract(ByMeaning, frozen=True):
     judge_in: JudgeIn | None = None
     heldout: str | None = None
     may_extend: tuple[str, ...] = ()
+    strength: int = 0  # per cent of wrong versions that it must reject; 0: nobody asks
     line: int = 0
 
     def all_expectations(self) -> tuple[Expectation, ...]:
@@ -231,6 +232,7 @@ class Step(ByMeaning, frozen=True, dict=True):
     parent: str | None = None
     candidates: tuple[str, ...] = ()  # roles that work on it at once; empty: the target alone
     pick: PickBy = PickBy.FIRST
+    rubric: tuple[str, ...] = ()  # claims that a model gives its opinion on
     mark: Mark = Mark.NONE
     unknown_fields: tuple[UnknownField, ...] = ()
     line: int = 0
@@ -248,8 +250,8 @@ class Step(ByMeaning, frozen=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """Digest of id, task and contract: equal for the same step across revisions."""
-        contract = self.contract.essence() if self.contract else None
-        return digest_of({"id": self.id, "task": self.task, "contract": contract})
+        said = {"id": self.id, "task": self.task}
+        return _digest(said, self.contract, self.rubric)
 
 
 class Postcondition(ByMeaning, frozen=True):
@@ -258,6 +260,7 @@ class Postcondition(ByMeaning, frozen=True):
     number: int
     text: str
     contract: Contract | None = None
+    rubric: tuple[str, ...] = ()  # claims that a model gives its opinion on
     line: int = 0
 
     @property
@@ -278,8 +281,14 @@ class Postcondition(ByMeaning, frozen=True):
     @property
     def digest(self) -> str:
         """Digest of id, text and contract: equal for the same postcondition across revisions."""
-        contract = self.contract.essence() if self.contract else None
-        return digest_of({"id": self.id, "text": self.text, "contract": contract})
+        said = {"id": self.id, "text": self.text}
+        return _digest(said, self.contract, self.rubric)
+
+
+def _digest(said: dict[str, Any], contract: Contract | None, rubric: tuple[str, ...]) -> str:
+    """Digest of what is demanded; a rubric counts where there is one."""
+    said["contract"] = contract.essence() if contract else None
+    return digest_of(said | {"rubric": rubric} if rubric else said)
 
 
 class Plan(ByMeaning, frozen=True, dict=True):

@@ -241,6 +241,8 @@ class Reason(StrEnum):
     FLAKY = "flaky"  # the same key was judged twice with different answers
     INFLUENCED = "influenced"  # it holds only with files changed that steer the check
     OUTSIDE = "outside-touches"  # a file changed that the plan does not let anybody change
+    STRENGTH = "strength"  # it rejects fewer wrong versions than the plan demands
+    OPINION = "opinion"  # it holds, and a model's opinion vetoes the work
     OBSTACLE = "obstacle"  # the machine or the sandbox kept the check from working
 
 

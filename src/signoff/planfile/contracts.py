@@ -25,6 +25,7 @@ from signoff.planfile.values import duration_s, yes_no
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RED_OFF = r"(?is)off(?:[ \t]*\((.*)\)|[ \t]*[:,–—-][ \t]*(.*))?"
 _HELDOUT = re.compile(r"\w[\w.-]*")
+_PERCENT = re.compile(r"(?:>=[ \t]*)?(\d{1,3})[ \t]*%")
 _NUMBER_KINDS = {
     "exit_code ==": (ExpectationKind.EXIT_CODE, 255),
     "tests >=": (ExpectationKind.TESTS_AT_LEAST, 999_999_999),
@@ -246,6 +247,11 @@ def _heldout(value: str) -> str | None:
     return value if _HELDOUT.fullmatch(value) else None
 
 
+def _percent(value: str) -> int | None:
+    found = re.fullmatch(_PERCENT, value)
+    return int(found[1]) if found and 0 < int(found[1]) <= 100 else None
+
+
 _switch = one_of(yes_no, "write `yes` or `no`")
 
 
@@ -263,4 +269,5 @@ _OPTIONS: dict[str, tuple[str, Reader]] = {
     "may_shrink": ("may_shrink", _switch),
     "judge_in": ("judge_in", _choice(JudgeIn)),
     "heldout": ("heldout", one_of(_heldout, "name one held-out check")),
+    "strength": ("strength", one_of(_percent, "write a share from 1 % to 100 %: `>= 80%`")),
 }

@@ -64,7 +64,7 @@ HEADER_FIELDS = frozenset({"context", "budget", "priority"})
 OPTION_FIELDS = frozenset(
     (
         *("contract_timeout", "network", "env", "writes", "effects", "holds", "red_first"),
-        *("may_change", "may_extend", "may_shrink", "judge_in", "heldout"),
+        *("may_change", "may_extend", "may_shrink", "judge_in", "heldout", "strength"),
     )
 )
 STEP_FIELDS = OPTION_FIELDS | {
@@ -82,11 +82,12 @@ STEP_FIELDS = OPTION_FIELDS | {
     "for_each",
     "candidates",
     "pick",
+    "rubric",
 }
 _PROSE = frozenset({"task", "context"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _MOST_SHOWN = 5
-POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract"}
+POSTCONDITION_FIELDS = OPTION_FIELDS | {"contract", "rubric"}
 
 # How nearly all fields are written.
 _COMMON_FIELD = re.compile(r"\*\*([A-Za-z_]{1,20}):\*\*[ \t]*(.*)", re.DOTALL)
@@ -97,7 +98,7 @@ _LOOKALIKE = (
     r"[^\w*]{0,80}?(?:[0-9]{1,9}[.)][ \t]{0,9})?[*_]{0,3}[ \t]{0,9}([^\W_][^*:：\n]{0,40}?)"
     r"[ \t]{0,9}(?:[:：][ \t]{0,9}[*_]{1,3}|[*_]{1,3}[ \t]{0,9}[:：]|[:：](?=[^*\n]*\*\*[ \t]*$))"
 )
-_BULLET = r"(?s)[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)"
+BULLET = r"(?s)[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)"
 # Letters of other scripts that print like the Latin letters of our field names.
 _LOOKALIKE_LETTERS = str.maketrans("асеорхуіјѕһԁɡⅼոυνκτρ", "aceopxyijshdglnuvktp")
 
@@ -305,7 +306,7 @@ class FieldReader:
         """A list, written with commas beside the name or as bullets below it."""
         found: list[tuple[int, str]] = []
         for i, line in self.words(block):
-            bullet = re.fullmatch(_BULLET, line) if i > block.line else None
+            bullet = re.fullmatch(BULLET, line) if i > block.line else None
             text = bullet[1] if bullet else line
             parts = [text] if bullet and not split_bullets else text.split(",")
             found += [(i, item) for part in parts if (item := unquoted(part))]

@@ -31,6 +31,7 @@ from signoff.planfile.contracts import (
     single_fence,
 )
 from signoff.planfile.fields import (
+    BULLET,
     POSTCONDITION_FIELDS,
     STEP_FIELDS,
     Block,
@@ -227,6 +228,20 @@ def _for_each(fields: FieldReader, block: Block) -> str | None:
     return "\n".join(fence.content) if fence else None
 
 
+def read_rubric(fields: FieldReader, block: Block) -> tuple[str, ...]:
+    """The claims of a rubric, one per bullet."""
+    claims: list[str] = []
+    for i, line in fields.words(block):
+        bullet = re.fullmatch(BULLET, line) if i > block.line else None
+        if bullet or not claims or i == block.line:
+            claims.append(bullet[1].strip() if bullet else line)
+        else:
+            claims[-1] += f" {line}"
+    if not claims:
+        bad_value(fields, block, "", "write one claim per line: `- errors name the file`")
+    return tuple(claims)
+
+
 # Field: what the step calls it, and how it is read.
 _FIELDS: dict[str, tuple[str, Reader]] = {
     "target": ("target", FieldReader.value),
@@ -244,6 +259,7 @@ _FIELDS: dict[str, tuple[str, Reader]] = {
     "for_each": ("for_each", _for_each),
     "candidates": ("candidates", one_of(_few, f"write a number from 1 to {MOST_CANDIDATES}")),
     "pick": ("pick", one_of(_pick, "write `first`, `smallest` or `cheapest`")),
+    "rubric": ("rubric", read_rubric),
 }
 
 _REQUIRED = {
@@ -295,7 +311,8 @@ def _postcondition(fields: FieldReader, item: ListItem, end: int, number: int) -
             f"postcondition {number} has no contract: a person will be asked at the end",
             "indent a fenced command below it",
         )
-    return Postcondition(number, text, contract, fields.findings.number(item.line))
+    rubric = read_rubric(fields, found.fields["rubric"]) if "rubric" in found.fields else ()
+    return Postcondition(number, text, contract, rubric, fields.findings.number(item.line))
 
 
 def _contract(fields: FieldReader, found: FieldSet, end: int) -> Contract | None:

@@ -7,6 +7,7 @@ import shlex
 import tomllib
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,21 @@ class Sandbox(Struct, frozen=True):
     readable: tuple[str, ...] = ()  # more places that must be seen, such as tools below /tmp
 
 
+class StrengthRule(StrEnum):
+    """Use of the strength of contracts, after they were kept; from lax to strict."""
+
+    OFF = "off"
+    MEASURE = "measure"  # measured and shown, before the sign-off
+    REQUIRE = "require"  # a contract that rejects too few wrong versions is not kept
+
+
+class HeldBeforeRule(StrEnum):
+    """Answer to a plan all of whose contracts held before the work; from lax to strict."""
+
+    ALLOW = "allow"  # done, with a remark
+    ASK = "ask"  # a person is asked before it is called done
+
+
 class Policy(Struct, frozen=True):
     """Rules on top of the plan; a repository may only make them stricter."""
 
@@ -196,6 +212,12 @@ class Policy(Struct, frozen=True):
     require_sandbox: bool = False  # contracts and agents run confined, or not at all
     escalate_handoffs: bool = False  # files that make other programs act need a person's yes
     judgings: int = 1  # how often in a row a contract must hold before it is kept
+    strength: StrengthRule = StrengthRule.OFF
+    held_before: HeldBeforeRule = HeldBeforeRule.ASK
+
+
+_RULED = ("strength", "held_before")
+_LAXEST = Policy(held_before=HeldBeforeRule.ALLOW)  # of a file that says nothing
 
 
 class Setup(Struct, frozen=True):
@@ -271,7 +293,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**read_roles(own, str(own_path)), **read_roles(shared, repository_file)},
-        policy=_strictest(_policy(own, str(own_path)), _policy(shared, repository_file)),
+        policy=_strictest(_policy(own, str(own_path), Policy()), _policy(shared, repository_file)),
         database_url=environ.get(DATABASE_VARIABLE) or read_text(own, "database", str(own_path)),
         vault=read_text(own, "vault", str(own_path)),
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
@@ -357,17 +379,23 @@ def _jobs(data: Mapping[str, Any], where: str) -> int:
     return read_number(table, "jobs", place, default=1, most=MOST_JOBS)
 
 
-def _policy(data: Mapping[str, Any], where: str) -> Policy:
+def _policy(data: Mapping[str, Any], where: str, unsaid: Policy = _LAXEST) -> Policy:
     names = set(Policy.__struct_fields__)
     table, place = read_table(data, "policy", names, where)
     judgings = read_number(table, "judgings", place, default=1, most=MOST_JUDGINGS)
-    switches = {name: read_boolean(table, name, place) for name in names - {"judgings"}}
-    return Policy(judgings=judgings, **switches)
+    rules: dict[str, Any] = {n: read_choice(table, n, getattr(unsaid, n), place) for n in _RULED}
+    for name in names - {"judgings", *_RULED}:
+        rules[name] = read_boolean(table, name, place)
+    return Policy(judgings=judgings, **rules)
 
 
 def _strictest(one: Policy, other: Policy) -> Policy:
+    def strictness(name: str, policy: Policy) -> int:
+        value = getattr(policy, name)
+        return list(type(value)).index(value) if isinstance(value, StrEnum) else int(value)
+
     names = Policy.__struct_fields__
-    return Policy(**{name: max(getattr(one, name), getattr(other, name)) for name in names})
+    return Policy(**{n: getattr(max(one, other, key=partial(strictness, n)), n) for n in names})
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
