@@ -96,6 +96,12 @@ def _protected(globs: tuple[str, ...], deciding: tuple[str, ...]) -> str:
 def _check(contract: Contract) -> str:
     expectations = "\n".join(f"- {e}" for e in contract.all_expectations())
     unseen = "" if contract.heldout is None else " A further check, which you do not see, follows."
+    if contract.strength:
+        unseen += (
+            f" It has to reject {contract.strength} % of wrong versions of your change: parts of it"
+            " undone, small mistakes, answers for the tests' own inputs. Change nothing without"
+            " need, and add tests where the plan allows it."
+        )
     return (
         "## How this is judged\n\n"
         "When you and every process you started have ended, the harness runs this command itself "

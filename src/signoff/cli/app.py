@@ -51,6 +51,7 @@ GROUPS = {
         ("progress", "plans", "Show the notes about a plan, or add one."),
         ("sessions", "sessions", "List the sessions that agents had here."),
         ("audit", "audit", "Check a sign-off again, trusting no agent."),
+        ("strength", "strength", "Show which wrong work a contract would not notice."),
         ("receipt", "proofs", "Prove a sign-off to people who were not there."),
         ("stats", "stats", "Show how often agents' claims held, and the cost."),
     ),

@@ -28,6 +28,7 @@ from signoff.domain.globs import literal
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.session import shown_list
+from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line, tail
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts
 from signoff.gate.record import Worked
@@ -35,6 +36,7 @@ from signoff.orchestrator.events import Appended, Event
 from signoff.usecases.questions import InboxItem
 
 LONGEST_QUOTE = 120
+MOST_UNNOTICED = 3
 _WHEN = {
     Phase.BASELINE: "as the run begins",
     Phase.BEFORE: "before any work",
@@ -179,6 +181,14 @@ def _trouble(data: Mapping[str, Any]) -> str:
     return f"; the agent failed: {worked}{_last_line(worked.output_tail)}"
 
 
+def _strength(entry: Entry) -> str:
+    found = read_fact(Strength, entry.data)
+    lines = "; ".join(f"not noticed: {version}" for version in found.unnoticed[:MOST_UNNOTICED])
+    more = len(found.unnoticed) - MOST_UNNOTICED
+    lines += f"; and {more} more" if more > 0 else ""
+    return "; ".join(filter(None, (f"its contract {found}", lines)))
+
+
 def _run_started(entry: Entry) -> str:
     session = entry.data.get("session") or {}
     signs = f", for the work in {session['id']} by {session['agent']}" if session else ""
@@ -264,6 +274,7 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.ATTEMPT_STARTED: _attempt_started,
     Kind.ATTEMPT_FINISHED: _attempt_finished,
     Kind.VERDICT: _verdict,
+    Kind.STRENGTH_MEASURED: _strength,
     Kind.STEP_PICKED: lambda e: f"attempt {e.data['attempt']} is picked: {e.data['why']}",
     Kind.STEP_LANDED: lambda _: "landed: the workspace has it now",
     Kind.STEP_TURNED_BACK: lambda e: f"did not land: {e.data['message']}",

@@ -23,6 +23,7 @@ from signoff.cli.show import (
 )
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SessionStanding
+from signoff.domain.strength import Strength
 from signoff.domain.text import moment, storable_path
 from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit
@@ -114,7 +115,14 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         **picked(standing, "id title state attempts verdict stale held_before carried"),
         **picked(standing, "handoff accepted_by lanes"),
         "tests": None if counts is None else counts.to_data(with_names=False),
+        "strength": None if standing.strength is None else strength_of(standing.strength),
     }
+
+
+def strength_of(found: Strength) -> dict[str, Any]:
+    """The stable shape of a contract's strength."""
+    numbers = {name: getattr(found, name) for name in ("share", "tried", "rejected")}
+    return {**numbers, **to_builtins(found)}
 
 
 def show_status(report: StatusReport) -> None:
@@ -246,6 +254,8 @@ def _standing_line(standing: Standing) -> str:
         notes.append("kept from an earlier run")
     if standing.tests is not None:
         notes.append(_tests(standing.tests))
+    if standing.strength is not None:
+        notes.append(str(standing.strength))
     if standing.handoff:
         notes.append(f"changed files that other tools execute: {', '.join(standing.handoff)}")
     if standing.state is StepState.WAIVED:

@@ -97,6 +97,7 @@ class SubjectProof(Struct, frozen=True):
     held_before: bool | None
     carried: bool
     evidence: str | None = None  # in a session: what the agent cited, where nothing was judged
+    strength: str | None = None  # of the contract, if it was measured before the sign-off
 
 
 class WaiverProof(Struct, frozen=True):
@@ -172,8 +173,9 @@ class Receipt(Struct, frozen=True):
         if not self.self_set:
             del predicate["self_set"]
         for subject in (*predicate["steps"], *predicate["postconditions"]):
-            if subject["evidence"] is None:
-                del subject["evidence"]
+            for name in ("evidence", "strength"):  # as in receipts of before there were any
+                if subject[name] is None:
+                    del subject[name]
         for agent in predicate["agents"]:
             if agent["session"] is None:
                 del agent["session"]  # as before sessions were named

@@ -19,10 +19,11 @@ from signoff.domain.plan import (
     Step,
     Then,
 )
+from signoff.domain.strength import DEFAULT_REQUIRED
 from signoff.domain.verdict import FailureClass, Phase
 from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Record
 from signoff.gate.state import State
-from signoff.settings.loading import Policy
+from signoff.settings.loading import Policy, StrengthRule
 from signoff.settings.roles import HUMAN_ROLE
 
 
@@ -113,6 +114,12 @@ class Wait(Struct, frozen=True):
     questions: tuple[str, ...]
 
 
+class MeasureStrength(Struct, frozen=True):
+    """Judge wrong versions of what the step changed."""
+
+    step: Step
+
+
 class Sweep(Struct, frozen=True):
     """Every step is settled: judge what is stale on the final content, then the postconditions."""
 
@@ -143,6 +150,7 @@ Action = (
     | EscalateObstacle
     | Fail
     | Wait
+    | MeasureStrength
     | Sweep
     | Finish
 )
@@ -221,7 +229,25 @@ def _first_step_action(state: State, policy: Policy, underway: Underway) -> Acti
         return Land(tuple(landing))
     if state.questions or state.settle_cursor() < len(state.schedule.steps):
         return Wait(tuple(state.questions))
+    if policy.strength is not StrengthRule.OFF:
+        unmeasured = (step for step in state.schedule.steps if _is_unmeasured(step, state))
+        for unmeasured_step in unmeasured:
+            return MeasureStrength(unmeasured_step)
     return Sweep()
+
+
+def required_strength(step: Step, policy: Policy) -> int:
+    """Per cent of wrong versions that the step's contract must reject; 0 where nobody asks."""
+    if step.contract is None or step.contract.judged_once:
+        return 0
+    required = DEFAULT_REQUIRED if policy.strength is StrengthRule.REQUIRE else 0
+    return step.contract.strength or required
+
+
+def _is_unmeasured(step: Step, state: State) -> bool:
+    record, contract = state.record(step.id), step.contract
+    measurable = contract is not None and not contract.judged_once and not record.waived
+    return measurable and bool(record.change) and record.strength is None
 
 
 def _action_for(

@@ -15,6 +15,7 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost
 from signoff.domain.session import ToolCall
+from signoff.domain.strength import Strength
 from signoff.gate import fold_run, fold_session
 from signoff.gate.record import Judged, Record, Vouched
 from signoff.gate.state import State
@@ -178,6 +179,7 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.ATTEMPT_STARTED: (facts.AttemptStarted, fold_run.attempt_started),
     Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
     Kind.VERDICT: (Judged, fold_run.verdict),
+    Kind.STRENGTH_MEASURED: (Strength, fold_run.strength_measured),
     Kind.STEP_PICKED: (facts.CandidatePicked, fold_run.candidate_picked),
     Kind.STEP_LANDED: (facts.StepLanded, fold_run.step_landed),
     Kind.STEP_TURNED_BACK: (facts.StepTurnedBack, fold_run.step_turned_back),

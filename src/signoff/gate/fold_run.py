@@ -8,6 +8,7 @@ from signoff.domain import facts
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Cost
 from signoff.domain.snapshot import Product
+from signoff.domain.strength import Strength
 from signoff.domain.verdict import Ending, Phase, Reason, TestCounts
 from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Judged, Record, Worked
 from signoff.gate.state import State
@@ -152,6 +153,7 @@ def _leave_work(state: State, record: Record, entry: Entry, fact: facts.AttemptF
     """Make what an attempt left the work that is to be judged."""
     record.in_flight = None
     record.unjudged = None if fact.lost else entry.attempt
+    record.strength = None
     record.answer = fact.answer.kind if fact.answer is not None else None
     record.answer_reason = fact.answer.reason if fact.answer is not None else ""
     record.worked = Worked.of(fact)
@@ -295,7 +297,7 @@ def step_done(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
         record.latest, record.held_before, record.carried = before, None, True
     elif record.latest is None or record.latest.key != fact.key or not record.latest.kept:
         return
-    record.accepted, record.spans = True, ()
+    record.accepted, record.change, record.spans = True, record.spans, ()
     _remember_produced(state, entry, fact)
 
 
@@ -329,6 +331,12 @@ def remember_products(products: dict[str, Product], step: str, fact: facts.StepA
             products[path] = replace(products[path], relied_on=True)
 
 
+def strength_measured(state: State, entry: Entry, fact: Strength) -> None:
+    """Remember the strength of the step's contract; the same question is not asked twice."""
+    state.record(entry.step or "").strength = fact
+    state.strengths[fact.key] = fact
+
+
 def step_failed(state: State, entry: Entry, _fact: facts.StepFailed) -> None:
     """The policy says abort."""
     state.record(entry.step or "").failed = True
@@ -345,7 +353,8 @@ def step_reopened(state: State, entry: Entry, fact: facts.StepReopened) -> None:
 def step_restored(state: State, entry: Entry, fact: facts.StepAccepted) -> None:
     """A reopened step is kept again."""
     record = state.record(entry.step or "")
-    record.reopened, record.spans = False, ()
+    record.change, record.reopened = record.spans or record.change, False
+    record.spans = ()
     _remember_produced(state, entry, fact)
 
 

@@ -15,6 +15,7 @@ from signoff.domain.facts import (
 )
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
+from signoff.domain.strength import Strength
 from signoff.domain.verdict import Ending, FailureClass, Phase, TestCounts, Verdict, failure_of
 
 MOST_TURNED_BACK = 2  # in a row; then the step is worked on in the workspace, by itself
@@ -135,6 +136,8 @@ class Record(Struct):
     in_flight: int | None = None
     began: str | None = None  # the content as the attempt in flight began; empty: as approved
     spans: tuple[tuple[str, str], ...] = ()  # content before and after attempts not accepted yet
+    change: tuple[tuple[str, str], ...] = ()  # those of the attempts that were accepted
+    strength: Strength | None = None  # of its contract, measured on that change
     unjudged: int | None = None
     failures: int = 0
     tamperings: int = 0

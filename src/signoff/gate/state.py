@@ -26,6 +26,7 @@ from signoff.domain.plan import (
 )
 from signoff.domain.session import AskedCondition
 from signoff.domain.snapshot import Product
+from signoff.domain.strength import Strength
 from signoff.domain.verdict import Isolation, TestCounts
 from signoff.gate.record import DerivedPlan, Judged, Record, SessionFacts
 
@@ -97,6 +98,7 @@ class State:
         self.outcome: Outcome | None = None
         self.noticed: set[str] = set()
         self.verdicts: dict[str, Entry] = {}
+        self.strengths: dict[str, Strength] = {}  # by what they were measured of
         self.snapshot: str | None = None
         self.landed: facts.StepLanded | None = None  # nobody worked in place since
         self.produced: dict[str, dict[str, str]] = {}

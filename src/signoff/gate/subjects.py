@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from signoff.domain.escalation import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
 from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
+from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result, TestCounts
 from signoff.gate.record import Record
@@ -70,6 +71,7 @@ class Standing(Struct, frozen=True):
     accepted_by: str | None = None
     lanes: tuple[int, ...] = ()  # where agents work on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
+    strength: Strength | None = None  # of the contract, measured on the step's last change
 
     @property
     def proved(self) -> bool:
@@ -122,6 +124,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         accepted_by=vouched.by if vouched else None,
         lanes=record.lanes,
         why=proof.why,
+        strength=record.strength if is_step else None,
     )
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import asdict, replace
 
 from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
-from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, PlanStatus, Postcondition, Step
+from signoff.domain.plan import PlanStatus, Postcondition, Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Phase, Result, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
@@ -32,6 +32,7 @@ from signoff.gate.actions import (
     JudgeCandidate,
     JudgeStep,
     Land,
+    MeasureStrength,
     PickCandidate,
     ReadList,
     Sweep,
@@ -47,11 +48,13 @@ from signoff.orchestrator.landing import Landing, judge_candidate, pick_candidat
 from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
 from signoff.orchestrator.projection import STATUS_OF
+from signoff.orchestrator.strength import measure_strength, strong_enough
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify.rules_plan import proposed_lines
 from signoff.storage.engine import StorageCause
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.evidence import Case
+from signoff.verification.guards import case_of
 from signoff.workspace.opened import read_before
 
 # What people may add to a run that somebody else drives.
@@ -85,6 +88,7 @@ class Drive:
             JudgeCandidate: partial(judge_candidate, self),
             JudgeStep: self._judge,
             Land: self.landing.land,
+            MeasureStrength: partial(measure_strength, self),
             PickCandidate: partial(pick_candidate, self),
             ReadList: self._read_list,
             Sweep: self._sweep.perform,
@@ -214,18 +218,7 @@ class Drive:
 
     def case(self, subject: Step | Postcondition, phase: Phase) -> Case:
         """The question to the judge about a subject now."""
-        contract = self.state.judged_as(subject)
-        assert contract is not None, "a plan file's step without contract is never verified"
-        state = self.state
-        record = state.record(subject.id)
-        guards = self.work.guards
-        guard = guards.of(subject, state.produced, state.products, record.allowed)
-        guard = replace(guard, self_made=state.self_made)
-        if phase is Phase.ATTEMPT:
-            guard = replace(guard, spans=record.spans)
-        limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
-        run, read = self.work.run, tuple(dict.fromkeys(record.read_sets))
-        return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)
+        return case_of(self.state, self.work.guards, subject, phase, self.work.run)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
@@ -299,6 +292,9 @@ class Drive:
 
     def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
+        confirmed: list[Draft] = []
+        if action.phase is Phase.ATTEMPT:
+            verdict, confirmed = strong_enough(self, action.step, verdict)
         drafts = [self.verdict_draft(verdict, action.attempt)]
         read = read_before(self.run_judge.blobs, [verdict.read] if verdict.read else ()).files
         if lines := proposed_lines(action.step, read):
@@ -306,7 +302,7 @@ class Drive:
             drafts[0] = replace(drafts[0], data={**drafts[0].data, "proposed": list(lines)})
         if verdict.kept and action.phase is Phase.ATTEMPT:
             drafts.append(self.acceptance(action.step, verdict.key, verdict.snapshot))
-        self.append(*drafts, durable=action.phase is not Phase.BEFORE)
+        self.append(*confirmed, *drafts, durable=action.phase is not Phase.BEFORE)
         reach(CrashPoint.VERDICT_APPENDED)
         self.project()
 

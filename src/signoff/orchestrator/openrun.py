@@ -163,6 +163,7 @@ class OpenRun(Struct, frozen=True):
     wait: bool = False  # stay while a usage limit parks the run
     clock: Callable[[], float] = time.time
     lanes: LaneMaker | None = None  # None: everything is done in line, in the workspace
+    rooms: LaneMaker | None = None  # for judging wrong versions; None where that cannot be
     shown_at: Path | None = None  # where agents see `root`, if that is somewhere else
     ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

@@ -31,8 +31,7 @@ from signoff.usecases.openwork import OpenWork, approved_workspace, open_work, p
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.status import ContentStatus, StatusReport
-from signoff.verification.evidence import Case
-from signoff.verification.guards import Guards, PinWatch, Produced
+from signoff.verification.guards import Guards, PinWatch, Produced, case_of
 from signoff.verification.judge import Judge
 from signoff.workspace.records import changes_between
 
@@ -218,22 +217,8 @@ def judge_again(
     for subject, standing in zip(subjects, (*gate.steps, *gate.postconditions), strict=True):
         said = _not_judged(subject, standing)
         if said is None:
-            contract = state.judged_as(subject)
-            assert contract is not None
-            record = state.record(subject.id)
-            case = Case(
-                subject.id,
-                contract,
-                Phase.AUDIT,
-                replace(
-                    guards.of(subject, produced, state.products, record.allowed),
-                    self_made=state.self_made,
-                ),
-                baseline=record.baseline,
-                read_sets=record.read_sets,
-            )
             tell(subject.id)
-            verdict = judge.judge(case)
+            verdict = judge.judge(case_of(state, guards, subject, Phase.AUDIT, produced=produced))
             said = AuditResult(verdict.result.value), verdict.message
         lines.append(Line(subject.id, standing.title, *said))
     return tuple(lines)

@@ -351,6 +351,7 @@ def _open_run(
         ),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
+        rooms=strength_rooms(harness, work, options.jobs or harness.settings.jobs),
         agent_isolation=work.enclosure.of_agents,
         projection=projection_of(harness, place),
         watch=pin_watch(place, pins),
@@ -368,19 +369,35 @@ def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker |
     steps = work.approved.plan.steps
     # Where nobody says how many, a plan that asks for candidates gets them at once.
     jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
-    why_not = ""
-    if not work.enclosure.of_agents.has_own_view:
-        why_not = "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
-    elif not work.judge.rooms.by_default:
-        why_not = "clean rooms, which `[sandbox] clean_room` turns off"
+    why_not = _no_lanes_because(work)
     if why_not and jobs > 1 and sum(len(step.roles) for step in steps) > 1:
         options.tell(f"agents work one after the other: side by side needs {why_not}")
-    if why_not or options.session is not None:
-        return None
-    place, folder = work.approved.place, harness.home.path / "lanes"
+    return None if why_not or options.session else lane_maker(harness, work, jobs)
+
+
+def _no_lanes_because(work: OpenWork) -> str:
+    """Name what is missing for agents beside the workspace; empty where nothing is."""
+    if not work.enclosure.of_agents.has_own_view:
+        return "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
+    if not work.judge.rooms.by_default:
+        return "clean rooms, which `[sandbox] clean_room` turns off"
+    return ""
+
+
+def strength_rooms(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker | None:
+    """Rooms for wrong versions of the work; None where contracts have no clean room."""
+    rooms = work.judge.rooms
+    there = rooms.clean is not None and rooms.by_default
+    return lane_maker(harness, work, jobs, "strength") if there else None
+
+
+def lane_maker(harness: Harness, work: OpenWork, jobs: int, below: str = "") -> LaneMaker:
+    """Make lanes and rooms in the home folder."""
+    place = work.approved.place
     path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    environ, folder = {**harness.environ, "PATH": path}, folder / workspace_key(place.workspace)
-    return LaneMaker(jobs, environ, folder, work.workspace, workspace_lock(place))
+    environ, lanes = {**harness.environ, "PATH": path}, harness.home.path / "lanes"
+    there = lanes / workspace_key(place.workspace) / below
+    return LaneMaker(jobs, environ, there, work.workspace, workspace_lock(place))
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:

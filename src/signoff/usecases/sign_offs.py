@@ -179,6 +179,7 @@ def _subject(
         held_before=standing.held_before,
         carried=standing.carried,
         evidence=claim.evidence if subject.contract is None and claim.evidence else None,
+        strength=str(standing.strength) if standing.strength is not None else None,
     )
 
 

@@ -15,9 +15,11 @@ from signoff.commands.analysis import analyse
 from signoff.domain.digests import digest_of
 from signoff.domain.globs import has_wildcard, matches_any
 from signoff.domain.languages import is_work
-from signoff.domain.plan import Contract, Plan, Postcondition, Step
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Plan, Postcondition, Step
 from signoff.domain.snapshot import NO_PRODUCTS, FileKind, Products
+from signoff.domain.verdict import Phase
 from signoff.errors import PlanNotFound, PlanUnreadable
+from signoff.gate.state import State
 from signoff.planfile.blocks import decode
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
@@ -25,6 +27,7 @@ from signoff.planfile.subjects import demanded_files
 from signoff.process.environment import activated_in
 from signoff.settings.loading import read_config_text
 from signoff.storage.files import read_plan_file
+from signoff.verification.evidence import Case
 from signoff.verification.influences.gathered import INSTALLED, PRESENT
 from signoff.verification.influences.rules import influences_of
 from signoff.verification.pins import Pins, fingerprint, written_by_contracts
@@ -358,3 +361,24 @@ def _state(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def case_of(
+    state: State,
+    guards: Guards,
+    subject: Step | Postcondition,
+    phase: Phase,
+    run: str | None = None,
+    produced: Produced | None = None,
+) -> Case:
+    """The question to the judge about a subject, as the ledger stands."""
+    contract, record = state.judged_as(subject), state.record(subject.id)
+    assert contract is not None, "without a contract there is nothing to judge"
+    owned = state.produced if produced is None else produced
+    guard = guards.of(subject, owned, state.products, record.allowed)
+    guard = replace(guard, self_made=state.self_made)
+    if phase is Phase.ATTEMPT:
+        guard = replace(guard, spans=record.spans)
+    limit_s = subject.timeout_s if isinstance(subject, Step) else DEFAULT_STEP_TIMEOUT_S
+    read = tuple(dict.fromkeys(record.read_sets))
+    return Case(subject.id, contract, phase, guard, run, record.baseline, limit_s, read)

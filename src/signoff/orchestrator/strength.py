@@ -1,0 +1,285 @@
+"""Measures the strength of a contract: wrong versions of what a step changed are judged.
+
+measure → texts of the change → wrong versions → each judged in a room of its own → Strength
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from signoff.domain.digests import digest_of
+from signoff.domain.globs import matches_any
+from signoff.domain.languages import is_test, language_of
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.plan import Step
+from signoff.domain.snapshot import FileKind
+from signoff.domain.strength import Score, Strength, Unnoticed, VersionKind
+from signoff.domain.verdict import Phase, Reason, Result, TestCounts, Verdict
+from signoff.errors import Interrupted, RoomTooDear
+from signoff.gate.actions import MeasureStrength, required_strength
+from signoff.orchestrator.events import Doing
+from signoff.orchestrator.openrun import LaneMaker
+from signoff.verification.evidence import Case
+from signoff.verification.judge import Judge
+from signoff.verification.strength.versions import Changed, Versions, WrongVersion, wrong_versions
+from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.orchestrator.drive import Drive
+
+MOST_VERSIONS = 24
+NO_ROOMS = "it needs a sandbox that shows a copy in the workspace's place: bubblewrap or namespaces"
+NOTHING_CHANGED = "the work changed nothing of which wrong versions can be made"
+_TIMES_AS_LONG = 10  # as the contract, for all of it
+_SHORTEST_S = 3.0  # that a contract is taken to need: making a room takes time too
+_SLOWEST = 3  # times as long as the contract, for one version: then it does not end
+_LARGEST_TEXT = 1_000_000
+_MOST_TESTS = 200
+_ANSWERED = frozenset({Reason.TIMED_OUT, Reason.SIGNALLED})
+
+Spans = tuple[tuple[str, str], ...]
+
+
+class StrengthMeter(Struct, frozen=True):
+    """Judges wrong versions beside the workspace, where nobody works."""
+
+    judge: Judge
+    rooms: LaneMaker | None  # None: nothing can be judged beside the workspace here
+    cancelled: Callable[[], bool]
+    tell: Callable[[str], None] = lambda _: None
+    most: int = MOST_VERSIONS
+    known: Callable[[str], Strength | None] = lambda _: None  # what was measured already
+
+    def measure(self, case: Case, spans: Spans) -> Strength:
+        """Strength of the case's contract, by what the spans changed; incomplete says why."""
+        most = self.most
+        if self.rooms is not None:
+            most = min(most, _TIMES_AS_LONG * self.rooms.most)
+        case = replace(case, run=None, provisional=True, beside=True, content=None)
+        ends = (spans[0][0], spans[-1][1], sorted(self._changed(spans))) if spans else None
+        pins, isolation = self.judge.pins.digest, self.judge.runner.enclosure.isolation
+        key = digest_of([case.contract.meaning(), ends, pins, isolation, most, case.baseline])
+        if (known := self.known(key)) is not None:
+            return known
+        if not spans:
+            return Strength(key, incomplete=NOTHING_CHANGED)
+        began = time.monotonic()
+        found = replace(self._measure(case, spans, key, most), key=key)
+        return replace(found, duration_s=round(time.monotonic() - began, 6))
+
+    def _measure(self, case: Case, spans: Spans, key: str, most: int) -> Strength:
+        if self.rooms is None:
+            return Strength(key, incomplete=NO_ROOMS)
+        workspace = self.judge.workspace
+        before = workspace.snapshot().digest
+        versions = self._versions(case, spans, key, most)
+        try:
+            found = self._judged(case, spans[-1][1], versions, self.rooms)
+        except RoomTooDear as dear:
+            return Strength(key, incomplete=dear.message)
+        finally:
+            self.rooms.give_back()
+        changed = workspace.snapshot().digest != before
+        if changed or self.judge.obstacles.find(case.contract) is not None:
+            return Strength(key, incomplete="files that it was measured with changed meanwhile")
+        return found
+
+    def _changed(self, spans: Spans) -> set[str]:
+        """The files that attempts changed; what others did in between is not theirs."""
+        diff, approved = self.judge.workspace.diff, self.judge.pins.snapshot
+        return {change.path for begun, left in spans for change in diff(begun or approved, left)}
+
+    def _versions(self, case: Case, spans: Spans, key: str, most: int) -> Versions:
+        """The wrong versions of what was changed; only of the work itself, not of its tests."""
+        workspace, content = self.judge.workspace, spans[-1][1]
+        base, paths = spans[0][0] or self.judge.pins.snapshot, self._changed(spans)
+        guarded = (*case.guard.protects, *case.guard.may_extend)
+        product = {
+            path
+            for path in paths
+            if language_of(path) and not is_test(path) and not matches_any(guarded, path)
+        }
+        after = _texts(workspace, content, sorted(paths))
+        tests = sorted(path for path in workspace.manifest(content) if is_test(path))[:_MOST_TESTS]
+        changed = Changed(_texts(workspace, base, sorted(paths)), after, frozenset(product))
+        return wrong_versions(changed, _texts(workspace, content, tests), most=most, seed=key)
+
+    def _judged(self, case: Case, content: str, versions: Versions, rooms: LaneMaker) -> Strength:
+        """Judge what was made, after what it was made of: that has to hold there."""
+        plain = next(self._answers(case, [content], rooms, None))
+        if plain is None or not plain.kept:
+            said = plain.message if plain is not None else "it was cancelled"
+            return Strength("", incomplete=f"the contract does not hold in a copy: {said}")
+        if not versions.chosen:
+            return Strength("", notes=versions.notes, incomplete=NOTHING_CHANGED)
+        contents = list(self._contents(content, versions.chosen, rooms))
+        took_s = max(plain.duration_s, _SHORTEST_S)
+        limit_s = min(case.contract.timeout_s, _SLOWEST * took_s)
+        short = replace(case, contract=replace(case.contract, timeout_s=limit_s))
+        until = time.monotonic() + _TIMES_AS_LONG * took_s
+        self.tell(f"judging {len(contents)} wrong versions")
+        answers = list(self._answers(short, contents, rooms, until))
+        return _counted(versions, plain, answers, heldout=case.contract.heldout is not None)
+
+    def _contents(
+        self, content: str, versions: Sequence[WrongVersion], rooms: LaneMaker
+    ) -> Iterator[str]:
+        """The content with each of the versions in it, as snapshots."""
+        lane = rooms.lane(1)
+        lane.check_out(self.judge, content, bare=True)
+        for version in versions:
+            for path, data in version.files.items():
+                _write(lane.workspace, path, data)
+            yield lane.workspace.snapshot().digest
+            lane.workspace.revert(content, only=version.files.keys())
+
+    def _answers(
+        self, case: Case, contents: Sequence[str], rooms: LaneMaker, until: float | None
+    ) -> Iterator[Verdict | None]:
+        """The verdicts in order, judged side by side; None where the time was up before."""
+        count = min(len(contents), max(rooms.most, os.cpu_count() or 1))
+        free = [rooms.room(number) for number in range(1, count + 1)]
+        verdicts: dict[int, Verdict] = {}
+        running: dict[Future[Verdict], int] = {}
+        places = dict(enumerate(free))
+        due = list(enumerate(contents))[::-1]
+        with ThreadPoolExecutor(count) as threads:
+            while due or running:
+                in_time = until is None or time.monotonic() < until
+                while due and free and in_time:
+                    number, content = due.pop()
+                    places[number] = room = free.pop()
+                    judge = room.judge_of(self.judge, content, self.cancelled)
+                    running[threads.submit(judge.judge, case)] = number
+                if not running:
+                    break
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(done)
+                    verdicts[number] = done.result()
+                    free.append(places[number])
+        if self.cancelled():
+            raise Interrupted("interrupted while strength was measured; state is safe")
+        return iter([verdicts.get(number) for number in range(len(contents))])
+
+
+def _texts(workspace: Workspace, digest: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """Regular files of the content, as long as they are not too large to be work by hand."""
+    manifest = workspace.manifest(digest)
+    small = (
+        path
+        for path in paths
+        if (state := manifest.get(path)) is not None
+        and state.kind is FileKind.FILE
+        and state.size <= _LARGEST_TEXT
+    )
+    return {path: workspace.read(digest, path) if manifest[path].size else b"" for path in small}
+
+
+def _write(lane: Workspace, path: str, data: bytes | None) -> None:
+    """Put a file into a checkout that nobody else writes to; its mode stays."""
+    file = lane.root / path
+    mode = file.stat(follow_symlinks=False).st_mode & 0o777 if os.path.lexists(file) else 0o644
+    file.unlink(missing_ok=True)
+    if data is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    file.chmod(mode)
+
+
+def _counted(
+    versions: Versions, plain: Verdict, answers: Sequence[Verdict | None], *, heldout: bool
+) -> Strength:
+    """What came of the versions; those that could not be loaded count for nothing."""
+    tried, rejected = Counter[VersionKind](), Counter[VersionKind]()
+    unnoticed: list[Unnoticed] = []
+    visible = 0
+    for version, verdict in zip(versions.chosen, answers, strict=True):
+        if verdict is None or _says_nothing(version, verdict, plain):
+            continue
+        tried[version.kind] += 1
+        if verdict.kept:
+            of = version
+            unnoticed.append(Unnoticed(of.kind, of.path, of.line, of.what, of.diff))
+        else:
+            rejected[version.kind] += 1
+            visible += verdict.reason is not Reason.HELD_OUT
+    unjudged = sum(verdict is None for verdict in answers)
+    return Strength(
+        "",
+        kinds={kind: Score(rejected[kind], tried[kind]) for kind in VersionKind if tried[kind]},
+        visible=visible,
+        heldout=heldout,
+        unnoticed=tuple(unnoticed),
+        neither=len(answers) - unjudged - tried.total(),
+        left_out=versions.left_out,
+        incomplete=f"{unjudged} of {len(answers)} were not judged in time" if unjudged else "",
+        notes=versions.notes,
+    )
+
+
+def _says_nothing(version: WrongVersion, verdict: Verdict, plain: Verdict) -> bool:
+    """True when it could not be judged, or no test could load it although it exits with an error.
+
+    That a change is undone altogether is noticed in whatever way.
+    """
+    if verdict.kept or version.kind is VersionKind.UNDO:
+        return False
+    if verdict.result is Result.UNKNOWN:
+        return verdict.reason not in _ANSWERED
+    then, now = (TestCounts.from_data(v.counts) for v in (plain, verdict))
+    ran = now is not None and now.least_executed > 0
+    return then is not None and then.executed > 0 and not ran and verdict.exit_code != 0
+
+
+def strong_enough(drive: Drive, step: Step, verdict: Verdict) -> tuple[Verdict, list[Draft]]:
+    """Hold a kept verdict to the strength that the plan or the policy demands of its contract."""
+    required = required_strength(step, drive.work.settings.policy)
+    if not verdict.kept or not required:
+        return verdict, []
+    found = _measured(drive, step, drive.state.record(step.id).spans)
+    drafts = [drive.draft(Kind.STRENGTH_MEASURED, to_builtins(found), step.id)]
+    if found.meets(required):
+        return verdict, drafts
+    message = f"its contract {found}; {required} % are required"
+    weak = "\n".join(f"not noticed: {version}" for version in found.unnoticed)
+    refused = replace(
+        verdict,
+        result=Result.BROKEN,
+        reason=Reason.STRENGTH,
+        message=message,
+        output_tail=weak or verdict.output_tail,
+    )
+    return refused, drafts
+
+
+def measure_strength(drive: Drive, action: MeasureStrength) -> None:
+    """Measure a step that was accepted, and go on whatever comes of it."""
+    step = action.step
+    found = _measured(drive, step, drive.state.record(step.id).change)
+    drive.append(drive.draft(Kind.STRENGTH_MEASURED, to_builtins(found), step.id))
+
+
+def _measured(drive: Drive, step: Step, spans: Spans) -> Strength:
+    case = drive.case(step, Phase.ATTEMPT)
+    case = replace(case, guard=replace(case.guard, spans=spans))
+
+    def tell(said: str) -> None:
+        drive.work.reporter.tell(Doing(step.id, said))
+
+    meter = StrengthMeter(
+        drive.run_judge,
+        drive.work.rooms,
+        drive.work.cancelled,
+        tell,
+        known=drive.state.strengths.get,
+    )
+    return meter.measure(case, spans)
