@@ -23,7 +23,11 @@ _MOST = 1_000
 @click.command("strength")
 @plan_argument
 @click.argument("step", required=False)
-@click.option("--most", type=click.IntRange(1, _MOST), help="Wrong versions per step [24].")
+@click.option(
+    "--most",
+    type=click.IntRange(1, _MOST),
+    help="Wrong versions per step [default: what ten times the contract's time has room for].",
+)
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Judged at the same time.")
 @click.option("--diff", is_flag=True, help="Show each wrong version that nobody noticed.")
 @json_option
@@ -43,8 +47,7 @@ def strength_command(
     STEP is the id of one step; without it, all are measured. The workspace stays as it is.
     Exit code 0: measured, 1: weaker than the plan or the policy demands, 3: not measured."""
     harness, place = open_plan(plan, workspace)
-    given = {name: value for name, value in (("most", most), ("jobs", jobs)) if value}
-    report = measure_plan(harness, place, step, tell=note, **given)
+    report = measure_plan(harness, place, step, jobs=jobs, most=most, tell=note)
     if as_json:
         say_json(strength_json(report))
     else:

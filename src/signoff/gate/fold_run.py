@@ -74,6 +74,8 @@ def run_resumed(state: State, _entry: Entry, fact: facts.RunStarted) -> None:
 def run_finished(state: State, _entry: Entry, fact: facts.RunFinished) -> None:
     """The run is over."""
     state.outcome = fact.outcome
+    records = state.records.items()
+    state.strength_at_end = {i: r.strength for i, r in records if r.strength is not None}
 
 
 def plan_edited(state: State, _entry: Entry, fact: facts.PlanEdited) -> None:

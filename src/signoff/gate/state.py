@@ -98,6 +98,7 @@ class State:
         self.outcome: Outcome | None = None
         self.noticed: set[str] = set()
         self.verdicts: dict[str, Entry] = {}
+        self.strength_at_end: dict[str, Strength] = {}  # by step, as the run ended
         self.strengths: dict[str, Strength] = {}  # by what they were measured of
         self.snapshot: str | None = None
         self.landed: facts.StepLanded | None = None  # nobody worked in place since

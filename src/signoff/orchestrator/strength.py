@@ -55,14 +55,12 @@ class StrengthMeter(Struct, frozen=True):
     rooms: LaneMaker | None  # None: nothing can be judged beside the workspace here
     cancelled: Callable[[], bool]
     tell: Callable[[str], None] = lambda _: None
-    most: int = MOST_VERSIONS
+    most: int | None = None  # None: what there is time for
     known: Callable[[str], Strength | None] = lambda _: None  # what was measured already
 
     def measure(self, case: Case, spans: Spans) -> Strength:
         """Strength of the case's contract, by what the spans changed; incomplete says why."""
-        most = self.most
-        if self.rooms is not None:
-            most = min(most, _TIMES_AS_LONG * self.rooms.most)
+        most = self.most or min(MOST_VERSIONS, _TIMES_AS_LONG * self._at_once)
         case = replace(case, run=None, provisional=True, beside=True, content=None)
         ends = (spans[0][0], spans[-1][1], sorted(self._changed(spans))) if spans else None
         pins, isolation = self.judge.pins.digest, self.judge.runner.enclosure.isolation
@@ -74,6 +72,11 @@ class StrengthMeter(Struct, frozen=True):
         began = time.monotonic()
         found = replace(self._measure(case, spans, key, most), key=key)
         return replace(found, duration_s=round(time.monotonic() - began, 6))
+
+    @property
+    def _at_once(self) -> int:
+        """Versions that are judged at the same time."""
+        return max(self.rooms.most if self.rooms is not None else 1, os.cpu_count() or 1)
 
     def _measure(self, case: Case, spans: Spans, key: str, most: int) -> Strength:
         if self.rooms is None:
@@ -145,7 +148,7 @@ class StrengthMeter(Struct, frozen=True):
         self, case: Case, contents: Sequence[str], rooms: LaneMaker, until: float | None
     ) -> Iterator[Verdict | None]:
         """The verdicts in order, judged side by side; None where the time was up before."""
-        count = min(len(contents), max(rooms.most, os.cpu_count() or 1))
+        count = min(len(contents), self._at_once)
         free = [rooms.room(number) for number in range(1, count + 1)]
         verdicts: dict[int, Verdict] = {}
         running: dict[Future[Verdict], int] = {}

@@ -169,6 +169,7 @@ def _subject(
     subject: Step | Postcondition, standing: Standing, state: State, by_seq: dict[int, Entry]
 ) -> SubjectProof:
     latest, claim = state.record(subject.id).latest, state.record(subject.id).claim
+    strength = state.strength_at_end.get(subject.id)  # what is measured later is not of it
     return SubjectProof(
         id=subject.id,
         title=standing.title,
@@ -179,7 +180,7 @@ def _subject(
         held_before=standing.held_before,
         carried=standing.carried,
         evidence=claim.evidence if subject.contract is None and claim.evidence else None,
-        strength=str(standing.strength) if standing.strength is not None else None,
+        strength=str(strength) if strength is not None else None,
     )
 
 

@@ -16,7 +16,7 @@ from signoff.domain.verdict import Phase
 from signoff.errors import NoSuchRun, UsageError
 from signoff.gate.actions import required_strength
 from signoff.gate.state import State
-from signoff.orchestrator.strength import MOST_VERSIONS, StrengthMeter
+from signoff.orchestrator.strength import StrengthMeter
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import approved_by, trusted_history
@@ -64,7 +64,7 @@ def measure_plan(
     step_id: str | None = None,
     *,
     jobs: int | None = None,
-    most: int = MOST_VERSIONS,
+    most: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StrengthReport:
     """Measure the contracts of accepted steps, and record what came of it."""
