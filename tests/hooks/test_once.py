@@ -35,6 +35,7 @@ def traced(project: Project, *arguments: str) -> list[Traced]:
 def stop_traced(client: FakeClient) -> list[Traced]:
     """The calls of a client's stop hook."""
     out = client.project.folder / "calls-of-stop"
+    out.unlink(missing_ok=True)
     told = {"session_id": client.session, "cwd": str(client.project.workspace)}
     told |= {"hook_event_name": "Stop", "last_assistant_message": "All done."}
     client.run(*command(out, "hook", "claude", "stop"), stdin=json.dumps(told).encode()).exits(0)
@@ -75,3 +76,20 @@ def test_sign_parses_each_text_once_and_folds_the_chain_once(bound: Project) -> 
 
     assert_once(traced(bound, "sign", "auth"))
     assert bound.signoff("status", "auth", "--json").json["status"] == "done"
+
+
+def test_a_stop_whose_verdicts_still_hold_opens_no_judge_and_tries_no_sandbox(
+    bound: Project,
+) -> None:
+    bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    with FakeClient(bound) as client:
+        judging = {call.function.partition(":")[0] for call in stop_traced(client)}
+        assert {"verification/judge.py", "process/runner.py"} <= judging
+        found = stop_traced(client)
+        assert_once(found)
+        kept = {call.function for call in found}
+        assert "gate/gate.py:evaluate" in kept
+        assert not {name for name in kept if name.startswith(("verification/judge", "process/run"))}
+        assert not {name for name in kept if name.startswith("process/sandboxes.py:probe")}
+        bound.file("logout.txt", "")
+        assert "is not done" in client.is_blocked(), "what changed is judged again"

@@ -56,17 +56,12 @@ from signoff.usecases.history import (
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
-    approved_workspace,
     attempt_reports,
     driven,
     open_work,
-    open_workspace,
     pin_watch,
-    refuse_own_output,
     required_enclosure,
     unopened,
-    workspace_key,
-    workspace_lock,
 )
 from signoff.usecases.person import find_worker
 from signoff.usecases.pinning import (
@@ -80,6 +75,13 @@ from signoff.usecases.pinning import (
 from signoff.usecases.questions import InboxItem, open_items
 from signoff.usecases.ready import refuse_unready
 from signoff.usecases.status import ContentStatus, StatusReport, status_of
+from signoff.usecases.workspaces import (
+    approved_workspace,
+    open_workspace,
+    refuse_own_output,
+    workspace_key,
+    workspace_lock,
+)
 from signoff.workspace.ignore import read_ignore_rules
 
 
