@@ -112,6 +112,11 @@ class PlanLocation(Struct, frozen=True):
     def parse(self) -> Parsed:
         return parse(self.read())
 
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """Plans that come first, as the file says now; only plans of a vault name others."""
+        return () if self.name_in_vault is None else self.parse().plan.depends_on
+
 
 def vault_to_write(harness: Harness) -> VaultPlace:
     """The vault around here, before a plan is made there: nobody else's, and in no git folder."""

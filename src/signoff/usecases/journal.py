@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.session import session_id_of
 from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
 from signoff.storage.vault import progress_line, read_progress

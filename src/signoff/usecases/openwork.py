@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,6 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, redactor_of
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
-from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
 from signoff.usecases.workspaces import (
     approved_workspace,
     plan_lock,
@@ -47,9 +46,11 @@ from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard
 from signoff.verification.rooms import Rooms
-from signoff.verification.setup import SetUps
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.usecases.person import Worker
 
 
 @contextmanager
@@ -145,6 +146,9 @@ def required_enclosure(
         return enclosure
     if not enclosure.sealed:
         raise SandboxMissing("the policy requires a sandbox, and this run would have none")
+    # Few policies require a sandbox, and hooks judge too.
+    from signoff.usecases.person import ADVICE, in_words, open_sockets  # noqa: PLC0415
+
     sockets = open_sockets(harness.settings, harness.environ)
     if sockets:
         raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
@@ -281,6 +285,11 @@ def open_judge(
     room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
     kept = harness.home.path / "setups" / workspace_key(place.workspace)
+    setups = None
+    if setup is not None and boxed:
+        from signoff.verification.setup import SetUps  # noqa: PLC0415 - few have a set-up
+
+        setups = SetUps(setup, runner, workspace, kept, redactor)
     return Judge(
         workspace,
         place.workspace,
@@ -292,7 +301,7 @@ def open_judge(
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
             by_default=harness.settings.sandbox.clean_room,
-            setups=SetUps(setup, runner, workspace, kept, redactor) if setup and boxed else None,
+            setups=setups,
         ),
         obstacles=Obstacles(
             pins, place.workspace, enclosure, held_out_checks(harness), policy.require_sandbox
