@@ -15,6 +15,9 @@ from lines import Line, Unit, compared
 from scene import IDLE_AGENT, Scene, holds_already
 from sizes import Sizes
 
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import best_isolation
+
 NO_OP_GOAL = 3.0
 STOP_GOAL = 15.0
 EVENTS = {"stop": "Stop", "before-tool": "PreToolUse", "session-start": "SessionStart"}
@@ -25,14 +28,18 @@ def hooks(folder: Path, sizes: Sizes) -> Iterator[Line]:
     scene = _scene(folder / "none")
     (scene.workspace / "PLAN.md").unlink()
     yield from _hooks(scene, sizes, "no plan", EVENTS, NO_OP_GOAL)
-    scene = _scene(folder / "plan")
-    vault = scene.workspace / ".harness"
-    vault.mkdir()
-    (scene.workspace / "PLAN.md").rename(vault / "PLAN.md")
-    program = (sys.executable, "-m", "signoff")
-    role = f"coder={IDLE_AGENT}"
-    _seconds((*program, "approve", "--yes", "--role", role), scene, b"")
-    yield from _hooks(scene, sizes, "3 kept contracts", {"stop": "Stop"}, STOP_GOAL)
+    best = best_isolation(None)
+    for isolation, sandbox in ((Isolation.NONE, "no sandbox"), (None, str(best))):
+        scene = _scene(folder / sandbox.replace(" ", "-"), isolation)
+        vault = scene.workspace / ".harness"
+        vault.mkdir()
+        (scene.workspace / "PLAN.md").rename(vault / "PLAN.md")
+        program = (sys.executable, "-m", "signoff")
+        role = f"coder={IDLE_AGENT}"
+        _seconds((*program, "approve", "--yes", "--role", role), scene, b"")
+        kept, judged = f"3 kept contracts, {sandbox}", f"3 contracts judged, {sandbox}"
+        yield from _hooks(scene, sizes, kept, {"stop": "Stop"}, STOP_GOAL)
+        yield from _hooks(scene, sizes, judged, {"stop": "Stop"}, None, anew=True)
 
 
 def mcp(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -49,8 +56,15 @@ def mcp(folder: Path, sizes: Sizes) -> Iterator[Line]:
 
 
 def _hooks(
-    scene: Scene, sizes: Sizes, what: str, events: dict[str, str], goal: float | None
+    scene: Scene,
+    sizes: Sizes,
+    what: str,
+    events: dict[str, str],
+    goal: float | None,
+    *,
+    anew: bool = False,
 ) -> Iterator[Line]:
+    """Each event as often as it takes; `anew` changes the content, so that nothing known counts."""
     found: dict[str, list[float]] = {event: [] for event in events}
     floors: list[float] = []
     for number in range(sizes.start_rounds + 1):
@@ -58,6 +72,8 @@ def _hooks(
         for event, name in events.items():
             told = {"session_id": "s", "cwd": str(scene.workspace), "hook_event_name": name}
             argv = (sys.executable, "-m", "signoff", "hook", "claude", event)
+            if anew:
+                (scene.workspace / "changed.txt").write_text(f"{number}\n")
             took_ms = _seconds(argv, scene, json.dumps(told).encode()) * 1000
             if number:  # the first time fills caches
                 found[event].append(took_ms)
@@ -67,8 +83,8 @@ def _hooks(
         yield compared(f"`signoff hook` {event}, {what}", Unit.MILLISECONDS, times, floors, goal)
 
 
-def _scene(folder: Path) -> Scene:
-    scene = Scene(folder, 3, holds_already, IDLE_AGENT)
+def _scene(folder: Path, isolation: Isolation | None = Isolation.NONE) -> Scene:
+    scene = Scene(folder, 3, holds_already, IDLE_AGENT, isolation)
     git(scene.workspace, "init", "--quiet")
     return scene
 

@@ -61,13 +61,24 @@ def judging(folder: Path, sizes: Sizes) -> Iterator[Line]:
             bare.append(seconds_of(BARE_CONTRACT, root) * 1000)
             floor.append(_seconds(plain) * 1000)
         yield compared(f"judging, {count:,} files", Unit.MILLISECONDS, floor, bare)
-        before = _judge(folder / f"home-{count}/first", root, Isolation.NONE, Phase.BASELINE)
-        yield _alternately(f"judging after work, {count:,} files", plain, before)
+        yield from _after_work(folder / f"home-{count}", root, count)
         for what, judge in judges.items():
             _seconds(judge)
             taken = [_seconds(judge) * 1000 for _ in range(JUDGINGS)]
             name = f"judging with {what}, {count:,} files"
             yield compared(name, Unit.MILLISECONDS, taken, [statistics.median(floor)] * JUDGINGS)
+
+
+def _after_work(home: Path, root: Path, count: int) -> Iterator[Line]:
+    """Judging after work against before it: with no sandbox, Landlock, and a view of its own."""
+    usable = [s.isolation for s in probe_sandboxes() if s.available]
+    own_view = [isolation for isolation in usable if isolation.has_own_view][:1]
+    landlock = [isolation for isolation in usable if isolation is Isolation.LANDLOCK]
+    for isolation in (Isolation.NONE, *landlock, *own_view):
+        after = _judge(home / f"after-{isolation}", root, isolation)
+        before = _judge(home / f"before-{isolation}", root, isolation, Phase.BASELINE)
+        sandbox = "no sandbox" if isolation is Isolation.NONE else str(isolation)
+        yield _alternately(f"judging after work, {sandbox}, {count:,} files", after, before)
 
 
 def _alternately(name: str, judge: Callable[[], None], other: Callable[[], None]) -> Line:

@@ -58,7 +58,7 @@ class Scene:
         steps: int,
         contract: Contract,
         agent: str,
-        isolation: Isolation = Isolation.NONE,
+        isolation: Isolation | None = Isolation.NONE,
         *,
         jobs: int = 1,
         needs: str = "",
@@ -74,9 +74,10 @@ class Scene:
             (self.workspace / "src" / f"part-{number}.txt").write_text(f"{number}\n" * 20)
         (self.workspace / "PLAN.md").write_text(plan_text(steps, contract, needs))
         # The floor is bare spawns, so as a rule there is no sandbox; what one costs is `judging`.
-        # Lanes need one.
+        # Lanes need one; None is what a user has who configures nothing.
+        default = jobs > 1 or isolation is None
         self._config = folder / "config.toml"
-        self._config.write_text("" if jobs > 1 else f'[sandbox]\nisolation = "{isolation}"\n')
+        self._config.write_text("" if default else f'[sandbox]\nisolation = "{isolation}"\n')
 
     @property
     def env(self) -> dict[str, str]:

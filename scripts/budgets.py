@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,11 +14,30 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = REPOSITORY / "src" / "signoff"
-COUNT = "import sys, {modules}; print(sum(m.startswith('signoff') for m in sys.modules))"
-# What the walk of each command begins with; loading it loads the rest.
-FIRST_MODULES = {
-    "run": "signoff.cli.run, signoff.orchestrator.engine",
-    "stop hook": "signoff.usecases.hook",
+LIMIT_S = 300
+IMPORTED = re.compile(rb"^import time:.*\| +(signoff[\w.]*)$", re.MULTILINE)
+PLAN = """# One file
+
+## Steps
+
+### 1. Write it
+
+**target:** coder
+**task:**
+Write `a`.
+
+**contract:**
+```shell
+test -s a
+```
+exit_code == 0
+"""
+ROLE = "coder=bash -c 'echo done > a'"
+STOP = b'{"session_id": "s", "hook_event_name": "Stop"}'
+# Real commands on a real plan: `run` has an agent work, the hook judges what one did.
+COMMANDS = {
+    "run": (("run", "--yes", "--role", ROLE),),
+    "stop hook": (("approve", "--yes", "--role", ROLE), ("hook", "claude", "stop")),
 }
 
 
@@ -36,7 +57,7 @@ def rows() -> Iterator[Row]:
     for rooms, most in budgets["files"].items():
         yield Row(f"files in {rooms}", len(_files(rooms)), most)
     for command, most in budgets["modules"].items():
-        yield Row(f"modules of {command}", _modules(FIRST_MODULES[command]), most)
+        yield Row(f"modules of {command}", _modules(COMMANDS[command]), most)
 
 
 def _files(rooms: str) -> list[Path]:
@@ -48,13 +69,31 @@ def _lines(path: Path) -> int:
     return path.read_text("utf-8").count("\n")
 
 
-def _modules(first: str) -> int:
-    code = COUNT.format(modules=first)
+def _modules(commands: tuple[tuple[str, ...], ...]) -> int:
+    """Modules of ours that the last of these commands imports."""
     with tempfile.TemporaryDirectory() as folder:
-        shown = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-        )
-    return int(shown.stdout)
+        workspace = Path(folder) / "workspace"
+        (workspace / ".harness").mkdir(parents=True)
+        (workspace / ".harness" / "PLAN.md").write_text(PLAN, "utf-8")
+        subprocess.run(["git", "init", "--quiet"], cwd=workspace, check=True)
+        config = Path(folder) / "config.toml"
+        config.write_text('[sandbox]\nisolation = "none"\n', "utf-8")
+        own = {"SIGNOFF_HOME": f"{folder}/home", "SIGNOFF_CONFIG": str(config), "HOME": folder}
+        for command in commands:
+            done = subprocess.run(
+                [sys.executable, "-X", "importtime", "-m", "signoff", *command],
+                cwd=workspace,
+                env={"PATH": os.environ["PATH"], **own},
+                input=STOP,
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            (workspace / "a").write_text("done", "utf-8")
+            if done.returncode != 0:
+                said = [x for x in done.stderr.splitlines() if not x.startswith(b"import time:")]
+                raise SystemExit(f"`signoff {' '.join(command)}` failed: {b' '.join(said)!r}")
+    return len(set(IMPORTED.findall(done.stderr)))
 
 
 def main() -> int:

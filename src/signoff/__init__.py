@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 __version__ = "0.1.0"
 
 # What is offered here is declared in `__init__.pyi`: importing `signoff` costs next to nothing, and
@@ -37,3 +39,16 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 - loaded when first asked for
 
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def load_structs() -> None:
+    """Load msgspec without `typing_extensions`, which it prefers to the same things in `typing`.
+
+    That module brings `inspect` and its kind along: a tenth of what `status` takes.
+    """
+    if "typing_extensions" not in sys.modules:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+        # Here, because --version must not load it.
+        import msgspec  # noqa: F401, PLC0415
+
+        del sys.modules["typing_extensions"]

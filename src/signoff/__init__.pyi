@@ -19,3 +19,5 @@ from signoff.wiring import start_session as start_session
 
 __all__: tuple[str, ...]
 __version__: str
+
+def load_structs() -> None: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from signoff import __version__
+from signoff import __version__, load_structs
 
 _COLLECT_AFTER = 50_000  # new values; by default 700, which every second import reaches
 
@@ -34,7 +34,7 @@ def _run(arguments: list[str]) -> int:
     try:
         code = answer_at_once(arguments)
         if code is None:
-            _load_structs()
+            load_structs()
             verb = next((word for word in arguments if word != "--json"), "")
             if verb in ("status", "verify"):
                 from signoff.cli.plain import answer_plainly  # noqa: PLC0415 - needs no click
@@ -49,19 +49,6 @@ def _run(arguments: list[str]) -> int:
     from signoff.cli.app import run_command_line  # noqa: PLC0415 - slow, for all other verbs
 
     return run_command_line(arguments)
-
-
-def _load_structs() -> None:
-    """Load msgspec without `typing_extensions`, which it prefers to the same things in `typing`.
-
-    That module brings `inspect` and its kind along: a tenth of what `status` takes.
-    """
-    if "typing_extensions" not in sys.modules:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-        # Here, because --version must not load it.
-        import msgspec  # noqa: F401, PLC0415
-
-        del sys.modules["typing_extensions"]
 
 
 if __name__ == "__main__":

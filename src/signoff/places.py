@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CLIENTS_FOLDER = "seats"  # stored; in the home: which clients work where
 CLIENT_SUFFIX = ".seat"
 HOME_VARIABLE = "SIGNOFF_HOME"
+# Marks every process of an attempt, and tells our own commands that they run inside one.
+ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 DATABASE_VARIABLE = "SIGNOFF_DATABASE"
 _NO_FILE = "/no-configuration-is-shown"
 USER_FILE_VARIABLE = "SIGNOFF_CONFIG"

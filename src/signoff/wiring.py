@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from msgspec.structs import replace
 
 from signoff.errors import StorageFailed, UsageError
-from signoff.places import DATABASE_VARIABLE, HOME_VARIABLE, resolve_home
+from signoff.places import ATTEMPT_VARIABLE, DATABASE_VARIABLE, HOME_VARIABLE, resolve_home
 from signoff.settings.loading import SessionPolicy, load_settings
 from signoff.storage.home import Home, open_database, sqlite_url
 from signoff.storage.ledger import Ledger
@@ -98,10 +98,6 @@ def open_to_look(
 
 def _hidden(error: StorageFailed, environ: Mapping[str, str]) -> StorageFailed:
     """An agent is shown no home, and nobody is to make it writable for one."""
-    from signoff.agents.assignment import (  # noqa: PLC0415 - seldom needed, loads slowly
-        ATTEMPT_VARIABLE,
-    )
-
     if ATTEMPT_VARIABLE not in environ:
         return error
     return StorageFailed(

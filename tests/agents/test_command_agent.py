@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport, Usage
+from signoff.agents.assignment import Assignment, AttemptReport, Usage
 from signoff.agents.command import CommandAgent
 from signoff.agents.troubles import check_role
 from signoff.domain.verdict import Ending
 from signoff.errors import ConfigInvalid
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.settings.roles import Role
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

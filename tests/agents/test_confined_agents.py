@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE, Assignment, AttemptReport
+from signoff.agents.assignment import Assignment, AttemptReport
 from signoff.agents.command import CommandAgent
 from signoff.domain.verdict import Ending, Isolation
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.process.sandboxes import best_isolation
 from signoff.settings.roles import Role
 from signoff.verification.enclosure import Enclosure

@@ -15,6 +15,9 @@ BENCH = Path(__file__).parents[2] / "bench" / "bench.py"
 
 SANDBOXES = [str(s.isolation) for s in probe_sandboxes() if s.available]
 WAYS = (*SANDBOXES, *(("a clean room",) if "bubblewrap" in SANDBOXES else ()))
+BEST = SANDBOXES[:1] or ["none"]
+OWN_VIEW = [name for name in SANDBOXES if name != "landlock"][:1]
+AFTER_WORK = [*(name for name in SANDBOXES if name == "landlock"), *OWN_VIEW]
 DOORS = ("resolve-active-plan", "list-plans", "session-start")
 EVENTS = ("stop", "before-tool", "session-start")
 LANES = (
@@ -42,7 +45,11 @@ CLAIMS = (
     "start-up of `signoff status`",
     *(f"`signoff {door}`, {count} plans" for count in (3, 20) for door in DOORS),
     *(f"`signoff hook` {event}, no plan" for event in EVENTS),
-    "`signoff hook` stop, 3 kept contracts",
+    *(
+        f"`signoff hook` stop, 3 {how}, {sandbox}"
+        for sandbox in ("no sandbox", *BEST)
+        for how in ("kept contracts", "contracts judged")
+    ),
     "start-up of `signoff mcp`",
     "`plan_show` over MCP",
     "agent, harness per turn of 8",
@@ -62,7 +69,7 @@ CLAIMS = (
     "clean room of 100 files, one file changed",
     "clean room of 100 files, asked what moved",
     "judging, 100 files",
-    "judging after work, 100 files",
+    *(f"judging after work, {sandbox}, 100 files" for sandbox in ("no sandbox", *AFTER_WORK)),
     *(f"judging with {way}, 100 files" for way in WAYS),
     "pytest, 100 files, opens watched",
     "peak memory: planning",
@@ -94,7 +101,10 @@ def test_the_same_as_json_says_what_each_number_is() -> None:
 def test_what_judging_and_watching_may_cost_is_a_goal_that_is_met_or_missed() -> None:
     found = json.loads(_bench("--quick", "--json", "--only", "judging", "--only", "watching"))
     lines = {line["what"]: line for line in found["lines"]}
-    goals = {"judging after work, 100 files": 1.15, "pytest, 100 files, opens watched": 1.05}
+    goals = {
+        **{f"judging after work, {way}, 100 files": 1.15 for way in ("no sandbox", *AFTER_WORK)},
+        "pytest, 100 files, opens watched": 1.05,
+    }
     for what, goal in goals.items():
         assert lines[what]["goal"] == goal
         assert lines[what]["ok"] is (lines[what]["ratio"] <= goal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from mcp import Client, StdioServerParameters, types
@@ -35,11 +35,16 @@ class Agent:
         return content.text
 
 
-def over_stdio(project: Project, talk: Callable[[Agent], Awaitable[None]], *options: str) -> None:
+def over_stdio(
+    project: Project,
+    talk: Callable[[Agent], Awaitable[None]],
+    *options: str,
+    argv: Sequence[str] = (sys.executable, "-m", "signoff", "mcp"),
+) -> None:
     """Start `signoff mcp` as a client does, and talk to it."""
     started = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "signoff", "mcp", *options],
+        command=argv[0],
+        args=[*argv[1:], *options],
         env=project.environment(),
         cwd=project.workspace,
     )

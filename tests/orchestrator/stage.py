@@ -26,8 +26,9 @@ from signoff.storage.records import Fence, Holder
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.inbox import answer
-from signoff.usecases.openwork import open_judge, open_pinned_workspace, pin_watch
+from signoff.usecases.openwork import open_judge, pin_watch
 from signoff.usecases.questions import open_items
+from signoff.usecases.workspaces import open_pinned_workspace
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.guards import Guards
 from signoff.verification.pins import Pins

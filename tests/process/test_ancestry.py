@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from signoff.process.ancestry import ancestors, environment_has, identify, is_alive
+from signoff.process.proctable import ancestors, environment_has, identify, is_alive
 from signoff.process.runner import run
 
 from .commands import environment, python
@@ -48,7 +48,7 @@ def test_a_name_made_of_parentheses_does_not_confuse(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
         "import os; open('/proc/self/comm', 'w').write('a) Z 1 (b')\n"
-        "from signoff.process.ancestry import identify\n"
+        "from signoff.process.proctable import identify\n"
         "print(identify(os.getpid()) is not None)\n"
     )
     seen = run(python(code, tmp_path, ":".join(sys.path)))
@@ -60,7 +60,7 @@ def test_unsetting_a_variable_does_not_hide_it_from_its_children(tmp_path: Path)
     code = (
         "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
         "import os\n"
-        "from signoff.process.ancestry import ancestors, environment_has\n"
+        "from signoff.process.proctable import ancestors, environment_has\n"
         "above = [environment_has(a.pid, 'SIGNOFF_ATTEMPT') for a in ancestors()]\n"
         "print('SIGNOFF_ATTEMPT' in os.environ, any(above))\n"
     )
@@ -81,7 +81,7 @@ def test_an_orphan_in_an_attempt_has_the_driver_above_it(tmp_path: Path) -> None
     code = (
         "import sys; sys.path[:0] = sys.argv[1].split(':')\n"
         "import os, time\n"
-        "from signoff.process.ancestry import ancestors\n"
+        "from signoff.process.proctable import ancestors\n"
         "parent = os.getpid()\n"
         "if os.fork() == 0:\n"
         "    if os.fork():\n"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.process.ancestry import identify
-from signoff.process.proctable import children_from_lists, children_from_parents
+from signoff.process.proctable import children_from_lists, children_from_parents, identify
 
 from .commands import await_true, environment, exists, read_pid
 

@@ -14,8 +14,6 @@ from signoff.domain.verdict import Observation
 from signoff.settings.roles import Role
 from signoff.workspace.folders import open_regular
 
-# Marks every process of an attempt, and tells our own commands that they run inside one.
-ATTEMPT_VARIABLE = "SIGNOFF_ATTEMPT"
 ANSWER_VARIABLE = "SIGNOFF_ANSWER_FILE"
 USAGE_VARIABLE = "SIGNOFF_USAGE_FILE"
 LARGEST_REPORT = 100_000

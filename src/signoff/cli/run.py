@@ -31,7 +31,7 @@ from signoff.domain.findings import Finding
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.orchestrator.events import Reporter
-from signoff.process.ancestry import own_output
+from signoff.process.proctable import own_output
 from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import run_or_sign
 from signoff.wiring import open_engine

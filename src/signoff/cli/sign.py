@@ -17,7 +17,7 @@ from signoff.cli.streams import leave_at_once
 from signoff.domain.escalation import Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import Exit, NoVault, PlanNotFound
-from signoff.process.ancestry import own_output
+from signoff.process.proctable import own_output
 from signoff.usecases.harness import Harness
 from signoff.usecases.hook import bound_plan
 from signoff.usecases.run import RunOptions

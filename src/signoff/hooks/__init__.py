@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
+from signoff import load_structs
 from signoff.domain.clients import CLIENTS, HookKind
 from signoff.domain.text import escape_line
 
@@ -73,6 +74,7 @@ def _answer(arguments: list[str]) -> dict[str, Any] | None:
 
     if nothing_here(data):
         return None
+    load_structs()
     from signoff.hooks.events import answer_event  # noqa: PLC0415 - loads JSON, and more
 
     return answer_event(CLIENTS[words[0]], kinds[words[1]], data, limit_s)

@@ -23,7 +23,6 @@ from signoff.domain.clients import (
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError
 from signoff.hooks import tell
-from signoff.hooks.guarding import ADVICE, own_file_reason, written_paths
 from signoff.hooks.quick import checkout, has_plan, works_by_plan
 from signoff.places import any_clients, resolve_home
 
@@ -106,6 +105,12 @@ def _before_tool(
     client: Client, event: HookEvent, places: tuple[str, ...], limit_s: float
 ) -> _Answer:
     del limit_s
+    from signoff.hooks.guarding import (  # noqa: PLC0415 - only this event needs it
+        ADVICE,
+        own_file_reason,
+        written_paths,
+    )
+
     paths = written_paths(event)
     reason = "what the tool is given is nested too deep to be read" * (event.tool == _TOO_DEEP)
     for place in places if paths else ():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from signoff.agents.assignment import (
-    ATTEMPT_VARIABLE,
     Assignment,
     AttemptReport,
     UsageLimit,
@@ -43,6 +42,7 @@ from signoff.orchestrator.openrun import (
     meter_file,
     restore_tampered,
 )
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.settings.roles import HUMAN_ROLE, Role, RoleKind
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.handoff import changed_handoffs, handoff_files

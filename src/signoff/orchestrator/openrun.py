@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.agents.assignment import (
-    ATTEMPT_VARIABLE,
     Assignment,
     AttemptReport,
     read_usage,
@@ -31,6 +30,7 @@ from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
 from signoff.orchestrator.projection import PlanFileProjection
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.process.command import Mount
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.settings.loading import Settings

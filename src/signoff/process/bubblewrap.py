@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from signoff.domain.verdict import Ending, Isolation
-from signoff.process import namespaces
 from signoff.process.command import (
     Command,
     Confinement,
@@ -37,7 +37,6 @@ from signoff.process.command import (
     refusal_of_folder,
     refusal_of_program,
 )
-from signoff.process.egress import VARIABLES, EgressProxy
 from signoff.process.environment import STANDARD_PATH
 from signoff.process.limits import (
     PidGroup,
@@ -57,6 +56,12 @@ from signoff.process.proctable import (
 )
 from signoff.process.shell import find_tool
 from signoff.process.tree import Tree
+
+if TYPE_CHECKING:
+    from signoff.process.egress import EgressProxy
+
+# Run by an interpreter of its own, which needs nothing else of ours.
+_NAMESPACES_PROGRAM = Path(__file__).with_name("namespaces.py")
 
 
 class Placeholders:
@@ -158,6 +163,9 @@ class NamespaceSandbox:
         tree.led_by(init)
         fix_mark(init, tree.mark)
         if self._hosts is not None:
+            # As below: most commands get no network, or all of it.
+            from signoff.process.egress import EgressProxy  # noqa: PLC0415
+
             self._proxy = EgressProxy(self._hosts, init)
         unseen = self._limit(init, group)
         with suppress(OSError):
@@ -316,7 +324,11 @@ def _environment(command: Command, confinement: Confinement) -> dict[str, str]:
     temporary = env.get("TMPDIR")
     if temporary and not any(is_within(Path(temporary), place) for place in places):
         env["TMPDIR"] = "/tmp"
-    return env if confinement.hosts is None else env | VARIABLES
+    if confinement.hosts is None:
+        return env
+    from signoff.process.egress import VARIABLES  # noqa: PLC0415 - few commands are kept to hosts
+
+    return env | VARIABLES
 
 
 def _is_cut_off(confinement: Confinement) -> bool:
@@ -344,7 +356,7 @@ def _memory_file(name: str, data: bytes) -> int:
 def _launcher(isolation: Isolation) -> tuple[str, ...]:
     if isolation is Isolation.BUBBLEWRAP:
         return (_program(),)
-    return (sys.executable, "-I", "-S", namespaces.__file__)
+    return (sys.executable, "-I", "-S", str(_NAMESPACES_PROGRAM))
 
 
 def _program() -> str:

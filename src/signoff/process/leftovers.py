@@ -12,12 +12,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from signoff.process.ancestry import ancestors
 from signoff.process.limits import (
     mark_for,
     mark_of,
 )
-from signoff.process.proctable import all_pids, descendants, environment_of, read_stat
+from signoff.process.proctable import all_pids, ancestors, descendants, environment_of, read_stat
 from signoff.process.tree import full_control, unkillable
 
 _PATIENCE_S = 20.0

@@ -7,7 +7,7 @@ import re
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,16 +33,9 @@ class Support(Struct, frozen=True):
     detail: str
 
 
-@lru_cache(maxsize=1)
 def probe_sandboxes() -> tuple[Support, ...]:
-    """Every sandbox there is, the best first; each is really tried, once per process."""
-    return (
-        _probe(
-            Isolation.BUBBLEWRAP, lambda: "bubblewrap " + ".".join(map(str, bubblewrap_version()))
-        ),
-        _probe(Isolation.NAMESPACES, lambda: "namespaces of its own, without bubblewrap"),
-        _probe(Isolation.LANDLOCK, _describe_landlock),
-    )
+    """Every sandbox there is, the best first."""
+    return tuple(map(probe_sandbox, _BEST_FIRST))
 
 
 def best_isolation(wanted: Isolation | None) -> Isolation:
@@ -52,16 +45,17 @@ def best_isolation(wanted: Isolation | None) -> Isolation:
     """
     if wanted is not None:
         return wanted
-    usable = (support.isolation for support in probe_sandboxes() if support.available)
-    return next(usable, Isolation.NONE)
+    return next((i for i in _BEST_FIRST if probe_sandbox(i).available), Isolation.NONE)
 
 
-def _probe(isolation: Isolation, describe: Callable[[], str]) -> Support:
+@cache
+def probe_sandbox(isolation: Isolation) -> Support:
+    """Availability of one sandbox; it is really tried, once per process."""
     program = find_tool("true", STANDARD_PATH)
     if program is None:
         return Support(isolation, False, f"no `true` in {STANDARD_PATH} to try it with")
     try:
-        detail = describe()
+        detail = _DESCRIBE[isolation]()
     except Unavailable as reason:
         return Support(isolation, False, str(reason))
     confinement = Confinement(isolation, writable=())
@@ -82,6 +76,13 @@ def _describe_landlock() -> str:
         missing.append("signals to other processes are not stopped")
     return f"Landlock {abi}; " + "; ".join(missing)
 
+
+_DESCRIBE: dict[Isolation, Callable[[], str]] = {
+    Isolation.BUBBLEWRAP: lambda: "bubblewrap " + ".".join(map(str, bubblewrap_version())),
+    Isolation.NAMESPACES: lambda: "namespaces of its own, without bubblewrap",
+    Isolation.LANDLOCK: _describe_landlock,
+}
+_BEST_FIRST = tuple(_DESCRIBE)
 
 _LISTED = Path("/proc/net/unix")
 _LISTENS = 0x10000  # the flag that `listen` sets

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import session_id_of
 from signoff.places import CLIENT_SUFFIX, CLIENTS_FOLDER
-from signoff.process.ancestry import (
+from signoff.process.proctable import (
     ProcessIdentity,
     ancestors,
     is_alive,

@@ -16,7 +16,6 @@ from signoff.planfile.marks import with_may_change
 from signoff.planfile.outline import plan_digest
 from signoff.planfile.parse import parse
 from signoff.storage.identity import remember_plan
-from signoff.usecases.create import read_to_edit, replace_text
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import PlanHistory, driver_of, older_pins, read_history, read_pins
 from signoff.usecases.marks import write_status
@@ -172,6 +171,8 @@ def amend_plan(harness: Harness, item: InboxItem, question: Entry, by: str) -> D
     Only a plan file that still says what was approved is amended: nobody allows by the way what
     an agent wrote into it.
     """
+    from signoff.usecases.create import read_to_edit, replace_text  # noqa: PLC0415 - seldom asked
+
     place = find_plan(harness.cwd, item.path, environ=harness.environ)
     step = (item.step or "").partition("[")[0]  # the items of a list have one step in the plan
     paths = tuple(question.data["allow"])

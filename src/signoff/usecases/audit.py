@@ -27,10 +27,11 @@ from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, approved_by, read_history, trusted_history
-from signoff.usecases.openwork import OpenWork, approved_workspace, open_work, pin_watch, taken
+from signoff.usecases.openwork import OpenWork, open_work, pin_watch, taken
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.status import ContentStatus, StatusReport
+from signoff.usecases.workspaces import approved_workspace
 from signoff.verification.guards import Guards, PinWatch, Produced, case_of
 from signoff.verification.judge import Judge
 from signoff.workspace.records import changes_between

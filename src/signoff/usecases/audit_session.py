@@ -24,9 +24,10 @@ from signoff.usecases.audit import (
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import read_pins, trusted_chain
 from signoff.usecases.open_session import open_session
-from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, taken
+from signoff.usecases.openwork import enclosure_of, taken
 from signoff.usecases.sessions import SessionRecord, find_session_record, read_session_record
 from signoff.usecases.sign_offs import waivers_of
+from signoff.usecases.workspaces import open_pinned_workspace
 
 
 def audit_session(

@@ -32,7 +32,6 @@ from signoff.storage.receipts import Sealed, open_sealed
 from signoff.storage.records import check_entries, entry_line, read_entry_line
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import pinned_plan
-from signoff.usecases.openwork import open_pinned_workspace
 from signoff.usecases.receipt import (
     check_anchors,
     make_receipts,
@@ -43,6 +42,7 @@ from signoff.usecases.receipt import (
     write_once,
 )
 from signoff.usecases.sign_offs import SENSELESS, SignOff, receipt_of, sign_offs
+from signoff.usecases.workspaces import open_pinned_workspace
 from signoff.verification.pins import Pins
 from signoff.workspace.records import manifest_digest
 

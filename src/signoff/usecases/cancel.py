@@ -20,8 +20,9 @@ from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import approved_by, read_history, read_pins
 from signoff.usecases.marks import show_run
-from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, plan_lock, taken
+from signoff.usecases.openwork import attempt_reports, driven, learn_secrets, taken
 from signoff.usecases.person import find_worker, refuse_in_attempt
+from signoff.usecases.workspaces import plan_lock
 
 
 class CancelReport(Struct, frozen=True):

@@ -24,8 +24,8 @@ from signoff.storage.home import Home, hold, size_of
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Holder, PlanRecord
 from signoff.usecases.harness import Harness, is_surely_gone
-from signoff.usecases.openwork import lock_of_workspace, workspace_key
 from signoff.usecases.person import require_person
+from signoff.usecases.workspaces import lock_of_workspace, workspace_key
 from signoff.verification.pins import Pins
 
 DEFAULT_DAYS = 30

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from signoff.domain.names import name_of_file, shown_name
+from signoff.domain.plan import Plan
 from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.session import SESSION_ID
 from signoff.errors import (
@@ -110,6 +111,11 @@ class PlanLocation(Struct, frozen=True):
 
     def parse(self) -> Parsed:
         return parse(self.read())
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """Plans that come first, as the file says now; only plans of a vault name others."""
+        return () if self.name_in_vault is None else self.parse().plan.depends_on
 
 
 def vault_to_write(harness: Harness) -> VaultPlace:
@@ -308,3 +314,14 @@ def known_secrets(
     if database_url:
         secrets += secret_variables({DATABASE_VARIABLE: database_url}, ())
     return Redactor(secrets)
+
+
+def redactor_of(harness: Harness, plan: Plan, settings: Settings) -> Redactor:
+    """Takes out what the person keeps secret, variables that this plan's contracts get included.
+
+    From here on the ledger takes the same out of everything that is appended.
+    """
+    passed = [n for s in plan.subjects if s.contract is not None for n in s.contract.env]
+    found = known_secrets(harness.environ, settings, harness.settings.database_url, passed)
+    harness.ledger.redactor = found
+    return found

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.agents.session import PlanSession
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import matches_any
@@ -18,6 +17,7 @@ from signoff.domain.plan import PlanStatus
 from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.domain.text import escape_line
 from signoff.errors import ActivePlanError, LedgerBroken, NoVault, PlanNotFound, SignoffError
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.storage.active import find_vault
 from signoff.storage.connected import (
     ConnectedClient,

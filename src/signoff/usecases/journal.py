@@ -9,20 +9,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.redaction import Redactor, secret_variables
 from signoff.domain.session import session_id_of
 from signoff.domain.snapshot import Change
 from signoff.errors import NoSuchRun, UsageError
+from signoff.places import ATTEMPT_VARIABLE
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
 from signoff.storage.vault import progress_line, read_progress
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import PlanHistory, approved_by, read_history, read_pins
-from signoff.usecases.openwork import approved_workspace
 from signoff.usecases.person import user_name
 from signoff.usecases.status import how_to_take_edit
+from signoff.usecases.workspaces import approved_workspace
 
 AGENT = "agent"
 LOOK_AGAIN_S = 0.5

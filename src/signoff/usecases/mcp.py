@@ -21,7 +21,7 @@ from signoff.domain.session import Reference, ReferenceKind, ToolCall
 from signoff.domain.text import escape, escape_line
 from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
-from signoff.process.ancestry import identify
+from signoff.process.proctable import identify
 from signoff.storage.active import find_vault
 from signoff.storage.connected import ConnectedClient, connect_client
 from signoff.usecases.harness import Harness, PlanLocation, find_plan

@@ -35,10 +35,11 @@ from signoff.usecases.history import ApprovedPlan, approved_by, trusted_history
 from signoff.usecases.marks import progress_of
 from signoff.usecases.merge_judging import judge_merged
 from signoff.usecases.merged import lived_apart, merge_entries
-from signoff.usecases.openwork import approved_workspace, taken, workspace_lock
+from signoff.usecases.openwork import taken
 from signoff.usecases.person import refuse_in_attempt
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.ready import Census, refuse_unready, take_census
+from signoff.usecases.workspaces import approved_workspace, workspace_lock
 from signoff.usecases.worktree import base_branch
 from signoff.workspace.advancing import advance
 from signoff.workspace.branches import diff_size, existing_head, is_ancestor, make_commit, merge

@@ -22,8 +22,9 @@ from signoff.process.command import Mount
 from signoff.usecases.audit import Line, judge_again
 from signoff.usecases.harness import Harness
 from signoff.usecases.history import ApprovedPlan
-from signoff.usecases.openwork import approved_workspace, enclosure_of, open_work
+from signoff.usecases.openwork import enclosure_of, open_work
 from signoff.usecases.pinning import pins_here
+from signoff.usecases.workspaces import approved_workspace
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.guards import Guards
 from signoff.verification.rooms import ScratchRooms

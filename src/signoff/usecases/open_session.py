@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.agents.session import PlanSession, SessionReport, sign_session
@@ -13,54 +14,58 @@ from signoff.agents.sessions.chain import is_cancelled
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Budget, Contract, Plan
 from signoff.domain.session import session_id_of
-from signoff.domain.verdict import Phase, Verdict
+from signoff.domain.verdict import Verdict
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.parse import parse
 from signoff.settings.loading import SessionPolicy
 from signoff.storage.records import Holder
-from signoff.usecases.harness import Harness, PlanLocation, session_place
+from signoff.usecases.harness import Harness, PlanLocation, redactor_of, session_place
 from signoff.usecases.history import read_history, read_pins
-from signoff.usecases.openwork import (
-    enclosure_of,
-    open_judge,
-    open_pinned_workspace,
-    redactor_of,
-    taken,
-    workspace_lock,
-)
-from signoff.verification.check_runner import CheckRunner
-from signoff.verification.evidence import Case
-from signoff.verification.guards import Guards
-from signoff.verification.judge import Judge
+from signoff.usecases.workspaces import open_pinned_workspace
 from signoff.verification.pins import Pins
-from signoff.verification.protection import Guard
-from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.usecases.openwork import PinnedJudge
 
 _NO_PLAN = Plan(title="", steps=())
 
 
-class PinnedJudge(Struct, frozen=True):
-    """Judges a session's contracts on its workspace, under what was pinned as it began."""
+class WatchedWorkspace:
+    """Answers a session about its workspace; what judges is opened for the first contract.
 
-    inner: Judge
-    workspace: Workspace
-    guards: Guards
-    plan: Plan | None
+    Loading that and trying the sandbox takes longer than all the rest of a stop hook, and most
+    stops find every verdict still valid.
+    """
+
+    def __init__(self, harness: Harness, place: PlanLocation, pins: Pins, plan: Plan):
+        self._harness, self._place, self._pins, self._plan = harness, place, pins, plan
+        self._redactor = redactor_of(harness, plan, harness.settings)
+        self._workspace = open_pinned_workspace(harness, place, pins, plan)
 
     def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
-        guard = Guard()
-        for part in self.plan.subjects if self.plan is not None else ():
-            # What a person's plan protects; an agent that chose the check could choose another.
-            if part.id == subject and part.contract == contract:
-                guard = self.guards.of(part, {})
-        case = Case(subject, contract, Phase.ATTEMPT, guard, provisional=provisional)
-        return replace(self.inner.judge(case), provisional=provisional)
+        """Run a contract under what was pinned as the session began."""
+        return self._judge.judge(subject, contract, provisional=provisional)
 
     def content(self) -> str:
         """The digest of the content as it is now; the agent may still be writing."""
-        seen = self.workspace.digest_now(quiet=False)
-        self.workspace.remove_caches()
+        seen = self._workspace.digest_now(quiet=False)
+        self._workspace.remove_caches()
         return seen.digest
+
+    @cached_property
+    def _judge(self) -> PinnedJudge:
+        # The class says why not at the top.
+        from signoff.usecases.openwork import open_session_judge  # noqa: PLC0415
+
+        return open_session_judge(
+            self._harness,
+            self._place,
+            self._pins,
+            self._plan,
+            self._workspace,
+            self._redactor,
+            is_cancelled,
+        )
 
 
 def open_session(
@@ -100,7 +105,7 @@ def open_session(
         harness.ledger,
         workspace,
         policy=rules,
-        judge=_judge(harness, place, pins, plan),
+        judge=WatchedWorkspace(harness, place, pins, plan if plan is not None else _NO_PLAN),
         author=author,
         session_id=session_id,
         plan=plan,
@@ -120,6 +125,8 @@ def sign(
         raise NoSuchRun(f"no session has the id `{session_id}`", "signoff sessions")
     workspace = Path(began.data["workspace"])
     place = bound if bound is not None else session_place(workspace, session_id_of(session_id))
+    from signoff.usecases.openwork import taken  # noqa: PLC0415 - judges; hooks sign nothing
+
     with taken(harness, place, Holder.current(str(workspace))):
         session = open_session(harness, workspace, author=by, session_id=session_id, bound=bound)
         return sign_session(session, by=by)
@@ -144,19 +151,3 @@ def _first_pins(harness: Harness, place: PlanLocation, bound: PlanLocation | Non
     from signoff.usecases.pinning import take_pins  # noqa: PLC0415 - not for a plan that is approved
 
     return take_pins(harness, place, plan, text)
-
-
-def _judge(harness: Harness, place: PlanLocation, pins: Pins, plan: Plan | None) -> PinnedJudge:
-    known = plan if plan is not None else _NO_PLAN
-    workspace = open_pinned_workspace(harness, place, pins, known)
-    runner = CheckRunner(
-        pins.search_path,
-        harness.environ,
-        mark=workspace_lock(place),
-        enclosure=enclosure_of(harness, place, pins.search_path),
-        cancelled=is_cancelled,
-    )
-    redactor = redactor_of(harness, known, harness.settings)
-    inner = open_judge(harness, place, pins, workspace, runner, redactor)
-    guards = Guards.of_plan(pins, workspace, known, harness.home.installed_in(place.workspace))
-    return PinnedJudge(inner, workspace, guards, plan)

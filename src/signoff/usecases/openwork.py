@@ -7,95 +7,50 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.digests import digest_bytes
-from signoff.domain.plan import Plan
+from signoff.domain.plan import Contract, Plan
 from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Isolation
-from signoff.errors import SandboxMissing, SignoffError, UsageError
+from signoff.domain.verdict import Isolation, Phase, Verdict
+from signoff.errors import SandboxMissing, SignoffError
 from signoff.places import user_file
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
-from signoff.process.sandboxes import best_isolation, probe_sandboxes, reachable_sockets
+from signoff.process.sandboxes import best_isolation, probe_sandbox, reachable_sockets
 from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
 from signoff.storage.active import VAULT_FOLDER
 from signoff.storage.home import hold
 from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.records import Holder
-from signoff.usecases.harness import Harness, PlanLocation, known_secrets
+from signoff.usecases.harness import Harness, PlanLocation, redactor_of
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
-from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
+from signoff.usecases.workspaces import (
+    approved_workspace,
+    plan_lock,
+    workspace_key,
+    workspace_lock,
+)
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure, wanted_isolation
-from signoff.verification.evidence import NoEvidence
+from signoff.verification.evidence import Case, NoEvidence
 from signoff.verification.guards import Guards, PinWatch
 from signoff.verification.heldout import HeldOutChecks
 from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
+from signoff.verification.protection import Guard
 from signoff.verification.rooms import Rooms
-from signoff.verification.setup import SetUps
 from signoff.workspace.cleanroom import CleanRoom
-from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
 
-
-def open_workspace(
-    harness: Harness,
-    place: PlanLocation,
-    rules: IgnoreRules,
-    plan: Plan,
-    apart: frozenset[str] = frozenset(),
-) -> Workspace:
-    """Open the workspace; its snapshots live in a store of their own in the home folder."""
-    writes = {glob for s in plan.subjects if s.contract is not None for glob in s.contract.writes}
-    # What a contract says it writes itself is no work content: it counts as a by-product.
-    declared = IgnoreFile("", "\n".join(f"/{glob}" for glob in sorted(writes)))
-    return Workspace(
-        place.workspace,
-        harness.home.snapshots / workspace_key(place.workspace),
-        IgnoreRules((*rules.files, declared)) if writes else rules,
-        apart=place.apart() | apart,
-        protects=tuple(dict.fromkeys(glob for step in plan.steps for glob in step.protects)),
-    )
-
-
-def open_pinned_workspace(
-    harness: Harness, place: PlanLocation, pins: Pins, plan: Plan
-) -> Workspace:
-    """The workspace seen through the ignore rules as they were approved.
-
-    In a copy of the approved workspace, the copy of the plan file is no work content either.
-    """
-    apart = replace(place, workspace=Path(pins.workspace)).apart()
-    return open_workspace(harness, place, IgnoreRules.from_data(pins.ignore_rules), plan, apart)
-
-
-def approved_workspace(harness: Harness, approved: ApprovedPlan) -> Workspace:
-    """The pinned workspace of an approved plan."""
-    return open_pinned_workspace(harness, approved.place, approved.pins, approved.plan)
-
-
-def workspace_lock(place: PlanLocation) -> str:
-    """The lock that keeps one plan at a time in a workspace."""
-    return lock_of_workspace(workspace_key(place.workspace))
-
-
-def lock_of_workspace(key: str) -> str:
-    """Name of a workspace's lock, by the workspace's key."""
-    return f"workspace-{key}"
-
-
-def plan_lock(place: PlanLocation) -> str:
-    """The lock that keeps one driver at a time on a plan."""
-    return f"plan-{place.id}"
+if TYPE_CHECKING:
+    from signoff.usecases.person import Worker
 
 
 @contextmanager
@@ -145,23 +100,6 @@ def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tu
         yield lease, holder
 
 
-def refuse_own_output(files: Iterable[Path], workspace: Workspace) -> None:
-    """Refuse our own output in the workspace: a file that grows as we print is not judged."""
-    root = workspace.root
-    inside = [str(file.relative_to(root)) for file in files if file.is_relative_to(root)]
-    if not inside:
-        return
-    content = workspace.manifest(workspace.digest_now(quiet=False).digest)
-    found = [path for path in inside if path in content]
-    if found:
-        raise UsageError(
-            f"signoff's own output goes to `{storable_path(found[0])}` in the workspace, so the"
-            " content would change whenever something is said about it",
-            "write it outside the workspace, as in > ../run.log; what was not ignored when it was"
-            " approved counts until it is approved again",
-        )
-
-
 def attempt_reports(harness: Harness, run: str) -> Path:
     """Folder in which agents of a run leave their reports; no agent sees those of another run."""
     return harness.home.logs / "attempts" / run
@@ -176,9 +114,11 @@ def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enc
         cache.mkdir(mode=0o700, exist_ok=True)  # shown empty in a sandbox, so it must be there
     readable, writable = opened_places(harness.settings, user, place.workspace)
     isolation = best_isolation(wanted_isolation(harness.settings))
-    broken = [s for s in probe_sandboxes() if s.isolation is isolation and not s.available]
-    if broken and isolation is not Isolation.NONE:
-        raise SandboxMissing(f"`{isolation}` is chosen and does not work here: {broken[0].detail}")
+    if isolation is not Isolation.NONE:
+        support = probe_sandbox(isolation)
+        if not support.available:
+            why = support.detail
+            raise SandboxMissing(f"`{isolation}` is chosen and does not work here: {why}")
     # Landlock cannot hide them: `doctor` and `approve` name them then. What the user opened, and
     # what belongs to the work, stays as it is.
     boxed = isolation.has_own_view
@@ -206,6 +146,9 @@ def required_enclosure(
         return enclosure
     if not enclosure.sealed:
         raise SandboxMissing("the policy requires a sandbox, and this run would have none")
+    # Few policies require a sandbox, and hooks judge too.
+    from signoff.usecases.person import ADVICE, in_words, open_sockets  # noqa: PLC0415
+
     sockets = open_sockets(harness.settings, harness.environ)
     if sockets:
         raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
@@ -288,6 +231,45 @@ def open_work(
     return OpenWork(approved, workspace, judge, guards)
 
 
+class PinnedJudge(Struct, frozen=True):
+    """Judges contracts of a session under what was pinned as it began."""
+
+    inner: Judge
+    guards: Guards
+    plan: Plan
+
+    def judge(self, subject: str, contract: Contract, *, provisional: bool) -> Verdict:
+        guard = Guard()
+        for part in self.plan.subjects:
+            # What a person's plan protects; an agent that chose the check could choose another.
+            if part.id == subject and part.contract == contract:
+                guard = self.guards.of(part, {})
+        case = Case(subject, contract, Phase.ATTEMPT, guard, provisional=provisional)
+        return replace(self.inner.judge(case), provisional=provisional)
+
+
+def open_session_judge(
+    harness: Harness,
+    place: PlanLocation,
+    pins: Pins,
+    plan: Plan,
+    workspace: Workspace,
+    redactor: Redactor,
+    cancelled: Callable[[], bool],
+) -> PinnedJudge:
+    """A judge of a session's workspace; guards are those of its plan, if a person made it."""
+    runner = CheckRunner(
+        pins.search_path,
+        harness.environ,
+        cancelled,
+        mark=workspace_lock(place),
+        enclosure=enclosure_of(harness, place, pins.search_path),
+    )
+    inner = open_judge(harness, place, pins, workspace, runner, redactor)
+    guards = Guards.of_plan(pins, workspace, plan, harness.home.installed_in(place.workspace))
+    return PinnedJudge(inner, guards, plan)
+
+
 def open_judge(
     harness: Harness,
     place: PlanLocation,
@@ -303,6 +285,11 @@ def open_judge(
     room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
     kept = harness.home.path / "setups" / workspace_key(place.workspace)
+    setups = None
+    if setup is not None and boxed:
+        from signoff.verification.setup import SetUps  # noqa: PLC0415 - few have a set-up
+
+        setups = SetUps(setup, runner, workspace, kept, redactor)
     return Judge(
         workspace,
         place.workspace,
@@ -314,7 +301,7 @@ def open_judge(
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
             by_default=harness.settings.sandbox.clean_room,
-            setups=SetUps(setup, runner, workspace, kept, redactor) if setup and boxed else None,
+            setups=setups,
         ),
         obstacles=Obstacles(
             pins, place.workspace, enclosure, held_out_checks(harness), policy.require_sandbox
@@ -323,17 +310,6 @@ def open_judge(
         redactor=redactor,
         blobs=harness.ledger,
     )
-
-
-def redactor_of(harness: Harness, plan: Plan, settings: Settings) -> Redactor:
-    """Takes out what the person keeps secret, variables that this plan's contracts get included.
-
-    From here on the ledger takes the same out of everything that is appended.
-    """
-    passed = [n for s in plan.subjects if s.contract is not None for n in s.contract.env]
-    found = known_secrets(harness.environ, settings, harness.settings.database_url, passed)
-    harness.ledger.redactor = found
-    return found
 
 
 def learn_secrets(harness: Harness, plan_id: str) -> None:
@@ -353,8 +329,3 @@ def pin_watch(place: PlanLocation, pins: Pins) -> PinWatch:
         config_path=place.workspace / REPOSITORY_FILE,
         config_text=pins.config_text,
     )
-
-
-def workspace_key(workspace: Path) -> str:
-    """Name of a workspace in the home folder."""
-    return digest_bytes(str(workspace).encode("utf-8", "surrogateescape"))[:24]

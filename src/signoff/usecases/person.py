@@ -16,13 +16,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.agents.assignment import ATTEMPT_VARIABLE
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import shown_list
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ApprovalRefused, NoSuchRun, UsageError
-from signoff.process.ancestry import ProcessIdentity, ancestors, environment_has, identify
+from signoff.places import ATTEMPT_VARIABLE
+from signoff.process.proctable import ProcessIdentity, ancestors, environment_has, identify
 from signoff.process.sandboxes import best_isolation, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.storage.active import find_vault

@@ -24,7 +24,8 @@ from signoff.planfile.parse import parse
 from signoff.process.environment import contract_search_path
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
-from signoff.usecases.openwork import approved_workspace, held_out_checks, open_workspace
+from signoff.usecases.openwork import held_out_checks
+from signoff.usecases.workspaces import approved_workspace, open_workspace
 from signoff.verification.denominator import is_counted
 from signoff.verification.handoff import handoff_files
 from signoff.verification.ignored import Ignored

@@ -46,8 +46,9 @@ from signoff.toolbatch.view import BatchLimits
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.inbox import LOOP
 from signoff.usecases.open_session import open_session
-from signoff.usecases.openwork import enclosure_of, open_pinned_workspace, workspace_lock
+from signoff.usecases.openwork import enclosure_of
 from signoff.usecases.run import DurableEngine
+from signoff.usecases.workspaces import open_pinned_workspace, workspace_lock
 from signoff.verification.pins import Pins
 from signoff.workspace.workspace import Workspace
 

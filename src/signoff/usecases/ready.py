@@ -319,11 +319,11 @@ def needs_findings(answer: PlanReadiness | None, parsed: Parsed) -> tuple[Findin
 def refuse_unready(harness: Harness, place: PlanLocation, verb: str) -> None:
     """NotReady when the plan depends on what is not signed off and merged."""
     name = place.name_in_vault
-    if name is None or not place.parse().plan.depends_on:
+    if name is None or not place.depends_on:
         return
     known = take_census(_around(harness, place)).by_name
     missing = []
-    for needed in needed_plans(place.parse().plan.depends_on):
+    for needed in needed_plans(place.depends_on):
         standing = known[needed].standing if needed in known else None
         if standing is not PlanStanding.SIGNED_OFF:
             missing.append(f"`{shown_name(needed)}`, which is {standing or 'no plan of the vault'}")

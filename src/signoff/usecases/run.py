@@ -56,17 +56,12 @@ from signoff.usecases.history import (
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
-    approved_workspace,
     attempt_reports,
     driven,
     open_work,
-    open_workspace,
     pin_watch,
-    refuse_own_output,
     required_enclosure,
     unopened,
-    workspace_key,
-    workspace_lock,
 )
 from signoff.usecases.person import find_worker
 from signoff.usecases.pinning import (
@@ -78,8 +73,14 @@ from signoff.usecases.pinning import (
     tried_first,
 )
 from signoff.usecases.questions import InboxItem, open_items
-from signoff.usecases.ready import refuse_unready
 from signoff.usecases.status import ContentStatus, StatusReport, status_of
+from signoff.usecases.workspaces import (
+    approved_workspace,
+    open_workspace,
+    refuse_own_output,
+    workspace_key,
+    workspace_lock,
+)
 from signoff.workspace.ignore import read_ignore_rules
 
 
@@ -138,8 +139,11 @@ def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunRepor
     harness.home.keep_apart(place.workspace)
     refuse_foreign_worktree(harness, place)
     # Before we hold the plan ourselves; a run that was begun goes on whatever it depends on.
-    if not options.anyway and not read_history(harness.ledger, place.id).running:
-        refuse_unready(harness, place, "run")
+    if place.depends_on and not options.anyway:
+        from signoff.usecases.ready import refuse_unready  # noqa: PLC0415 - looks at every plan
+
+        if not read_history(harness.ledger, place.id).running:
+            refuse_unready(harness, place, "run")
     harness.home.keep_reserve()
     with driven(harness, place, find_worker(harness.environ, options.worker)) as (lease, holder):
         history = intact_history(harness.ledger, place.id, place.path)

@@ -17,7 +17,7 @@ from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, GateReport, session_standing
 from signoff.gate.state import State
-from signoff.process.ancestry import identify
+from signoff.process.proctable import identify
 from signoff.storage.active import find_vault
 from signoff.storage.connected import living_client
 from signoff.storage.home import holders

@@ -16,8 +16,9 @@ from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
 from signoff.toolbatch.undo import Restoring, Undone, UndoStep, last, plan_undo, since, undo
 from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.history import read_pins
-from signoff.usecases.openwork import open_pinned_workspace, taken
+from signoff.usecases.openwork import taken
 from signoff.usecases.person import require_person
+from signoff.usecases.workspaces import open_pinned_workspace
 
 __all__ = ["HowFar", "Lost", "Restoring", "UndoReport", "UndoStep", "restore_step", "undo_changes"]
 

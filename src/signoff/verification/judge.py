@@ -46,7 +46,6 @@ from signoff.verification.protection import (
 )
 from signoff.verification.rooms import Instead, Rooms, who_moved
 from signoff.verification.since_approval import SinceApproval, texts_on
-from signoff.verification.trials import Trial, denied_since
 from signoff.verification.verdicts import (
     NEEDS_WORKSPACE,
     UnboundVerdict,
@@ -192,6 +191,8 @@ class Judge(Struct, frozen=True):
         self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, spot: JudgingPlace
     ) -> Verdict:
         """Find out if something of the machine keeps the check from working."""
+        from signoff.verification.trials import Trial, denied_since  # noqa: PLC0415 - of failures
+
         if not case.before_work:
             told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)
             return denied_since(judged, told, self.runner.enclosure, self.root)

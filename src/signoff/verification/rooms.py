@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -14,7 +14,6 @@ from signoff.domain.verdict import Reason, Result
 from signoff.errors import RoomTooDear, SetupFailed, StorageFailed
 from signoff.process.command import Mount
 from signoff.verification.enclosure import JudgingPlace
-from signoff.verification.setup import ScratchSetUp, SetUps
 from signoff.verification.verdicts import (
     UnboundVerdict,
     moved_by_contract,
@@ -24,6 +23,9 @@ from signoff.verification.verdicts import (
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
 from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.verification.setup import ScratchSetUp, SetUps
 
 
 class Instead(NamedTuple):

@@ -24,7 +24,6 @@ from signoff.verification.influences.ignored import LooseFiles, changed_byproduc
 from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.setup import as_read
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
@@ -120,6 +119,8 @@ class SinceApproval(Struct, frozen=True):
         changes = self._changes(content.digest) if guard.subject else ()
         if setup is None or not changes:
             return ()
+        from signoff.verification.setup import as_read  # noqa: PLC0415 - few have a set-up
+
         then, contract = self._approved(), as_read(setup)
         path = self.pins.search_path
         pinned = influences_of(contract, then.manifest, then.read, search_path=path)
