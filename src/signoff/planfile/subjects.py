@@ -206,8 +206,17 @@ def _allowing(step: Step) -> str:
 
 
 def _names(text: str, path: str) -> bool:
-    own_name = path.rpartition("/")[2]
-    if own_name not in text:
+    return says(text, path) or says(text, path.rpartition("/")[2])
+
+
+def says(text: str, name: str) -> bool:
+    """True when the text has the name as a word of its own."""
+    if name not in text:
         return False  # told without compiling anything, as for most of ten thousand steps
-    names = "|".join(re.escape(name) for name in (path, own_name))
-    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None
+    named = rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-]|\.\w)"
+    return re.search(named, text) is not None
+
+
+def asked_of(step: Step) -> str:
+    """Title, task and subscriptions of a step, without the lines that forbid something."""
+    return "\n".join((_allowing(step), *map(str, step.subscriptions)))

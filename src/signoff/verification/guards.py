@@ -21,7 +21,7 @@ from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.planfile.blocks import decode
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
-from signoff.planfile.subjects import demanded_files
+from signoff.planfile.subjects import asked_of, demanded_files
 from signoff.process.environment import activated_in
 from signoff.settings.loading import read_config_text
 from signoff.storage.files import read_plan_file
@@ -113,13 +113,12 @@ class Guards(Struct, frozen=True, dict=True):
         return replace(
             guard,
             protects=step.protects,
-            may_change=(*contract.may_change, *step.produces),
             produced=_merged(produced, without=step.id),
             influences=self._approved_influences(step, contract),
             # Of a list's items only the content of that time is known, not what lay beside it.
             sees_ignored=step.parent is None or bool(self._activated),
             produces=step.produces,
-            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
+            task=asked_of(step),
             own_touches=self.bound_of(step) if step.touches else (),
             lasting=self._lasting(step),
             makes=self._makes(step, contract, guard.products),
@@ -217,8 +216,9 @@ class Guards(Struct, frozen=True, dict=True):
         }
         scripts = {script.path for script in analyse(contract.command).scripts}
         names |= scripts - {file_of(name) for name in pinned}
-        settled = (*contract.may_change, *step.produces, *step.protects)
-        return tuple(sorted(n for n in names if not matches_any(settled, file_of(n))))
+        settled = (*contract.may_change, *step.protects)
+        left = (n for n in names if file_of(n) not in step.produces)
+        return tuple(sorted(n for n in left if not matches_any(settled, file_of(n))))
 
     def _lasting(self, step: Step) -> tuple[str, ...]:
         return self.lasting.get(step.parent or step.id, ())

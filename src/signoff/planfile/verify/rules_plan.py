@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from signoff.commands.analysis import analyse
 from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, matches, matches_any
-from signoff.domain.languages import is_settings, is_test, language_of
+from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
 from signoff.domain.plan import (
     Contract,
     Step,
@@ -237,15 +238,15 @@ def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         is_module = language_of(path) is not None and not is_settings(path)
-        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
+        field = "may_extend" if is_module and is_test(path) else "may_change"
+        found.setdefault(field, []).append(path)
     return dict(sorted(found.items()))
 
 
 def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
     """Files that the check read before, and that the step speaks of by name or folder.
 
-    What is source code, or is named in full and neither a test nor settings, is the work. So is
-    what plain tools look at.
+    What is source code is the work, and so is what plain tools look at.
     """
     if not read or is_plain(contract.command):
         return []
@@ -254,10 +255,9 @@ def _read_without_line(step: Step, contract: Contract, read: Collection[str]) ->
     settled = {*step.produces, *demanded_files(contract)}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(read):
-        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
-        if is_work or path in settled or matches_any(decided, path):
+        if is_work(path) or path in settled or matches_any(decided, path):
             continue
-        if _is_asked_about(path) and names_for_change(step, path):
+        if names_for_change(step, path):
             by_folder.setdefault(path, []).append(path)
         elif folder := names_folder_of(step, path) or _target_above(targets, path):
             by_folder.setdefault(folder, []).append(path)
@@ -275,9 +275,10 @@ def _target_above(targets: list[str], path: str) -> str:
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, named as if the step changed them, and not allowed."""
-    named = [path for path in files_named(step) if _is_asked_about(path)]
+    beside = _beside_scripts(contract)
+    named = [path for path in files_named(step) if _is_asked_about(path, beside)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    read = [p for p in subscribed if _is_asked_about(p, beside) and not speaks_of(step, p)]
     could_steer = [path for path in (*named, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
@@ -293,9 +294,20 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
 
 
-def _is_asked_about(path: str) -> bool:
-    """True when it takes more than being named to make the file the work."""
-    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
+def _beside_scripts(contract: Contract) -> frozenset[tuple[str, bool]]:
+    """Folders of the scripts that the contract runs; True where a shell runs them."""
+    return frozenset(
+        (script.path.rpartition("/")[0], language_of(script.path) in (None, "shell"))
+        for script in analyse(contract.command).scripts
+    )
+
+
+def _is_asked_about(path: str, beside: Collection[tuple[str, bool]]) -> bool:
+    """True when it is no work by its name, or source code that the check's own script may load."""
+    if not is_work(path):
+        return not is_document(path)
+    folder, of_shell = path.rpartition("/")[0], language_of(path) == "shell"
+    return any(folder == place and (place or of_shell == shell) for place, shell in beside)
 
 
 def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:
