@@ -100,8 +100,10 @@ class SinceApproval(Struct, frozen=True):
                 contract, guard, content, opened, loose, contradicted=contradicted
             )
         then = self._approved_times()
-        now, facts = self.workspace.manifest(content.digest), self._facts(contract, guard)
-        by_time = find_retimed(loose.times, then, now, self._approved(), facts)
+        by_time: dict[Influence, int] = {}
+        if then.files and loose.times and guard.subject:
+            now, facts = self.workspace.manifest(content.digest), self._facts(contract, guard)
+            by_time = find_retimed(loose.times, then, now, self._approved(), facts)
         back = {i.path: then.files[i.path] for i in found if i.path in then.files}
         times = {**back, **{influence.path: ns for influence, ns in by_time.items()}}
         return InfluenceChanges(found, makes, beside, tuple(by_time), times)
