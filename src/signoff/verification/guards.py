@@ -21,7 +21,12 @@ from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.planfile.blocks import decode
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
-from signoff.planfile.subjects import asked_of, demanded_files
+from signoff.planfile.subjects import (
+    asked_of,
+    bound_of_plan,
+    bound_of_step,
+    demanded_files,
+)
 from signoff.process.environment import activated_in
 from signoff.settings.loading import read_config_text
 from signoff.storage.files import read_plan_file
@@ -68,7 +73,7 @@ class Guards(Struct, frozen=True, dict=True):
             workspace,
             writes=written_by_contracts(plan),
             protects=tuple(sorted(protects)),
-            touches=_bound_of(plan),
+            touches=bound_of_plan(plan),
             lasting=lasting,
             may_change=_changeable(plan),
             installed=installed or {},
@@ -126,11 +131,7 @@ class Guards(Struct, frozen=True, dict=True):
 
     def bound_of(self, step: Step) -> tuple[str, ...]:
         """All that the step may change; empty when neither it nor the plan sets a bound."""
-        if not step.touches:
-            return self.touches
-        contract = step.contract
-        allowed = (*contract.may_change, *contract.may_extend) if contract is not None else ()
-        return tuple(dict.fromkeys((*step.touches, *step.produces, *allowed, *self.writes)))
+        return bound_of_step(step, self.touches, self.writes)
 
     def protected_from(self, step: Step) -> tuple[str, ...]:
         """Globs that the step's agent must leave alone: its own, and those that still last."""
@@ -257,17 +258,6 @@ class Guards(Struct, frozen=True, dict=True):
         manifest = self.workspace.manifest(snapshot)
         read = partial(self.workspace.read, snapshot)
         return influences_of(contract, manifest, read, search_path=self.pins.search_path)
-
-
-def _bound_of(plan: Plan) -> tuple[str, ...]:
-    """Everything that the plan lets anybody change; empty when it sets no bound."""
-    every_step = bool(plan.steps) and all(step.touches for step in plan.steps)
-    if not (plan.touches or every_step):
-        return ()
-    named = [glob for step in plan.steps for glob in (*step.touches, *step.produces)]
-    contracts = [s.contract for s in plan.subjects if s.contract is not None]
-    named += [g for c in contracts for g in (*c.may_change, *c.may_extend, *c.writes)]
-    return tuple(dict.fromkeys((*plan.touches, *named)))
 
 
 def _changeable(plan: Plan) -> tuple[str, ...]:

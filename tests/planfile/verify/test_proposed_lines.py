@@ -166,3 +166,48 @@ def test_a_folder_that_is_subscribed_is_asked_about() -> None:
     assert _hints("Do it", world=READ, subscriptions=reads("etc")) == [
         "**may_change:** etc/rules.yml"
     ]
+
+
+def _touches(task: str, **fields: Any) -> list[str]:
+    made = step("1", task=task, contract=contract("grep -q x src/app.py"), **fields)
+    found = [f for f in check(made, world=THERE) if f.code == "propose-touches"]
+    assert all(f.severity is Severity.NOTE for f in found)
+    return [f.hint.removeprefix("if this step is to change it: ").strip("`") for f in found]
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Correct `src/app.py` and data/users.csv", "**touches:** lib/**, data/users.csv"),
+        ("Raise the limit in package.json", "**touches:** lib/**, package.json"),
+        ("Write docs/new.md", "**touches:** lib/**, docs/new.md"),
+    ],
+)
+def test_files_outside_the_bound_of_a_step_are_proposed_before_anybody_works(
+    task: str, line: str
+) -> None:
+    assert _touches(task, touches=("lib/**",)) == [line]
+
+
+def test_subscribed_files_outside_the_bound_are_proposed_too() -> None:
+    read = reads("data/users.csv")
+    assert _touches("Do it", touches=("lib/**",), subscriptions=read) == [
+        "**touches:** lib/**, data/users.csv"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "fields"),
+    [
+        ("Change data/users.csv", {}),
+        ("Change data/users.csv", {"touches": ("data/**",)}),
+        ("Change data/users.csv", {"touches": ("lib/**",), "produces": ("data/users.csv",)}),
+        ("Change data/users.csv", {"touches": ("lib/**",), "protects": ("data/**",)}),
+        ("Do not change data/users.csv", {"touches": ("lib/**",)}),
+        ("Use Python 3.11 and `make`", {"touches": ("lib/**",)}),
+    ],
+)
+def test_nothing_is_proposed_inside_the_bound_or_without_one(
+    task: str, fields: dict[str, Any]
+) -> None:
+    assert _touches(task, **fields) == []

@@ -9,7 +9,7 @@ from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.globs import has_wildcard, matches, matches_any
+from signoff.domain.globs import has_wildcard, literal, matches, matches_any
 from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
 from signoff.domain.plan import (
     Contract,
@@ -19,9 +19,12 @@ from signoff.domain.plan import (
 )
 from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.subjects import (
+    bound_of_plan,
+    bound_of_step,
     demanded_files,
     files_named,
     is_plain,
+    looked_at,
     measures,
     names_folder_of,
     names_for_change,
@@ -219,6 +222,38 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
                 f"step {step.id} names {named_here}, and no line lets it change what a check"
                 " may rest on",
                 f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
+                step.id,
+            )
+
+
+def named_files_may_be_touched(view: VerifyView) -> Iterator[Finding]:
+    """Propose `touches` for files that a step names and that lie outside its bound.
+
+    A file that is not there yet is taken for one when its name says a folder.
+    """
+    of_plan = bound_of_plan(view.plan)
+    for step in view.plan.steps:
+        bound = bound_of_step(step, of_plan)
+        if not bound or step.contract is None or step.target == HUMAN_ROLE:
+            continue
+        targets = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+        named = dict.fromkeys((*files_named(step), *targets))
+        inside = (*bound, *step.protects, *map(literal, looked_at(step.contract.command)))
+        outside = [
+            path
+            for path in named
+            if ("/" in path.strip("/") or view.exists(path))
+            and ITEM not in path
+            and not matches_any(inside, path)
+        ]
+        if outside:
+            so_far = step.touches or view.plan.touches
+            yield view.note(
+                "propose-touches",
+                view.line_of(step, outside[0]),
+                f"step {step.id} names {', '.join(f'`{path}`' for path in outside)}, outside what"
+                " `touches` lets it change",
+                f"if this step is to change it: `**touches:** {', '.join((*so_far, *outside))}`",
                 step.id,
             )
 
