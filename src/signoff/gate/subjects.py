@@ -70,6 +70,7 @@ class Standing(Struct, frozen=True):
     accepted_by: str | None = None
     lanes: tuple[int, ...] = ()  # where agents work on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
+    unwatched: str = ""  # why it could not be told what its check read
 
     @property
     def proved(self) -> bool:
@@ -122,6 +123,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         accepted_by=vouched.by if vouched else None,
         lanes=record.lanes,
         why=proof.why,
+        unwatched=record.latest.unwatched if record.latest else "",
     )
 
 
