@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -77,7 +79,7 @@ def test_what_it_never_read_may_change(desk: Desk) -> None:
     desk.file("check/obey.py", "import sys\nsys.exit('done' not in open('work.txt').read())\n")
     desk.file("rules.yml", "strict\n").file("work.txt", "\n")
     desk.agent("echo done > work.txt; echo strict! > rules.yml")
-    desk.plan(step("Do it", "python3 check/obey.py", task="Change work.txt.", protects="check/**"))
+    desk.plan(step("Do it", "python3 check/obey.py", produces="work.txt", protects="check/**"))
     desk.run("--yes").exits(0)
     assert desk.entries("verdict")[-1]["data"]["influences"] == []
 
@@ -97,3 +99,19 @@ def test_what_the_check_read_is_proposed_before_an_agent_works_and_by_verify_fro
     desk.about_plan("verify").exits(0).shows("[propose-may-change]", line)
     desk.edit_plan("**protects:**", "**may_change:** rules/**\n**protects:**")
     desk.about_plan("verify").exits(0).hides("[propose-may-change]")
+
+
+@pytest.mark.parametrize("said", ["task", "subscriptions"])
+def test_what_a_step_only_names_is_proposed_refused_and_allowed_without_another_attempt(
+    desk: Desk, said: str
+) -> None:
+    desk.file("check/obey.py", OBEYS).file("rules.yml", "strict\n")
+    desk.agent("echo lenient > rules.yml")
+    words = {"task": "See rules.yml.", "subscriptions": "file:rules.yml"}[said]
+    desk.plan(step("Do it", "python3 check/obey.py", protects="check/**", **{said: words}))
+    line = "`**may_change:** rules.yml`"
+    desk.about_plan("verify").exits(0).shows("[propose-may-change]", line)
+    desk.run("--yes").exits(6).shows("influenced: ", line)
+    desk.answer("allow").exits(0)
+    desk.run().exits(0)
+    assert len(desk.attempts()) == 1

@@ -226,3 +226,20 @@ def test_what_a_plan_depends_on_is_run_and_merged_before_it(project: Project) ->
     project.signoff("merge", "high").fails(1, "depends on `low`, which is signed off, not merged")
     project.signoff("merge", "low").exits(0)
     project.signoff("merge", "high").exits(0)
+
+
+def test_what_lies_outside_touches_is_not_merged_though_it_was_there_at_approval(
+    project: Project,
+) -> None:
+    project.agent("echo works > product.txt")
+    project.named("auth", step("Write it", "test -s product.txt"), touches=["product.txt"])
+    project.commit("start")
+    project.signoff("worktree", "add", "auth").exits(0)
+    tree = project.worktree("auth")
+    (tree / "extra.txt").write_text("too\n")
+    project.call("add", "extra.txt", cwd=tree)
+    project.call("commit", "-q", "-m", "more", cwd=tree)
+    project.signoff("run", "auth", "--yes").exits(0)
+    before = project.call("rev-parse", "main")
+    project.signoff("merge", "auth").exits(1).shows("outside `touches`: `extra.txt`")
+    assert project.call("rev-parse", "main") == before

@@ -164,3 +164,16 @@ def test_a_role_of_one_plan_is_not_misspelt_for_another(team: Project) -> None:
     team.commit("start")
     given = "coder2=sh -c 'mkdir -p src; echo docs > src/docs.txt'"
     team.signoff("run", "--all", "--yes", "--role", given).exits(0)
+
+
+def test_a_plan_that_goes_beyond_its_touches_is_neither_signed_off_nor_merged(
+    team: Project,
+) -> None:
+    team.agent("mkdir -p src; echo core > src/core.txt; echo too > src/stray.txt")
+    add_plan(team, "core")
+    team.commit("start")
+    report = team.signoff("run", "--all", "--yes", "--json").exits(6).json
+    assert report["merged"] == []
+    verdicts = [e["data"] for e in team.log_of("core") if e["kind"] == "verdict"]
+    assert verdicts[-1]["reason"] == "outside-touches"
+    assert not (team.workspace / "src" / "stray.txt").exists()

@@ -43,6 +43,30 @@ def test_what_broke_after_the_hook_saw_it_is_not_signed(bound: Project) -> None:
     bound.signoff("sign", "auth").exits(0)
 
 
+def test_what_changed_outside_touches_is_not_signed(project: Project) -> None:
+    """Neither beyond the plan's bound nor beyond the step's own."""
+    project.agent("true")
+    project.named(
+        "auth",
+        step("Log in", "test -s login.txt", touches="login.txt"),
+        step("Log out", "test -s logout.txt"),
+        touches=["login.txt", "logout.txt"],
+    )
+    project.commit("first")
+    project.signoff("bind", "auth").exits(0)
+    project.signoff("approve", "auth", "--yes").exits(0)
+    client = FakeClient(project)
+    project.file("login.txt", "in\n").file("logout.txt", "out\n").file("stray.txt", "too\n")
+    assert "stray.txt" in client.is_blocked()
+    (project.workspace / "stray.txt").unlink()
+    assert "awaits sign-off" in client.may_stop()
+    client.close()
+    project.file("stray.txt", "after the hook\n")
+    project.signoff("sign", "auth").exits(1).shows("not done", "stray.txt")
+    (project.workspace / "stray.txt").unlink()
+    project.signoff("sign", "auth").exits(0)
+
+
 def test_an_agent_cannot_sign(bound: Project) -> None:
     client = work_in_a_client(bound)
     bound.variable(CLAUDECODE="1")

@@ -91,11 +91,19 @@ def test_nothing_outside_can_be_changed(text: str, pen: Pen) -> None:
     assert (pen.beside / "file").read_text() == "bystander\n"
 
 
-def test_landlock_lets_permissions_and_times_outside_be_changed(fence: Pen) -> None:
+def test_landlock_lets_permissions_times_and_attributes_outside_be_changed(fence: Pen) -> None:
     """The kernel gives it no say in that: the threat model tells it."""
     file = fence.beside / "file"
-    tried = "import os, sys; os.chmod(sys.argv[1], 0o604); os.utime(sys.argv[1], (1, 1))"
+    tried = (
+        "import os, sys; os.chmod(sys.argv[1], 0o604); os.setxattr(sys.argv[1], 'user.x', b'1');"
+        " os.utime(sys.argv[1], (1, 1))"
+    )
+    try:
+        os.setxattr(file, "user.x", b"0")
+    except OSError:
+        pytest.skip("the file system of the tests knows no attributes")
     assert fence.python(tried, str(file)).exit_code == 0
+    assert os.getxattr(file, "user.x") == b"1"
     assert (file.stat().st_mode & 0o777, file.stat().st_mtime) == (0o604, 1)
     assert file.read_text() == "bystander\n"
 

@@ -72,10 +72,9 @@ def test_any_other_exit_code_is_broken(court: Courtroom, code: int) -> None:
         ("./plain.txt", Reason.NOT_EXECUTABLE),
         ("exit 127", Reason.NOT_FOUND),
         ("exit 126", Reason.NOT_EXECUTABLE),
-        ("true #" + "x" * 200_000, Reason.INFRASTRUCTURE),
         ("true\0", Reason.INFRASTRUCTURE),
     ],
-    ids=["killed", "terminated", "not found", "not executable", "127", "126", "too long", "nul"],
+    ids=["killed", "terminated", "not found", "not executable", "127", "126", "nul"],
 )
 def test_a_contract_that_did_not_come_to_its_own_end_is_unknown(
     court: Courtroom, command: str, reason: Reason
@@ -85,6 +84,53 @@ def test_a_contract_that_did_not_come_to_its_own_end_is_unknown(
     assert (verdict.result, verdict.reason) == (Result.UNKNOWN, reason)
     assert verdict.message.startswith("could not judge: ")
     assert not verdict.kept
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true #" + "x" * 200_000,
+        "[[ $0 == */bash && $# == 0 && $- == \"$(bash --noprofile --norc -c 'echo $-')\" ]]",
+        'test -z "$(cat)" && ! read -r line',
+        "[[ '\1\177' == $'\\1\\177' && 'ä' == $'\\xc3\\xa4' ]]",
+        "grep -qxF 'it\"s $HOME \\\\ `x`' <<'END'\nit\"s $HOME \\\\ `x`\nEND",
+        "false\ntrue",
+        "[[ $LINENO == 1 ]]\ntrue",
+    ],
+    ids=["long", "arguments", "no input", "bytes", "here-document", "last status", "lines"],
+)
+def test_a_contract_is_bash_with_the_text_as_it_stands(court: Courtroom, command: str) -> None:
+    assert court.judge(command).kept, court.printed
+
+
+def test_an_early_end_and_an_error_of_syntax_have_the_status_that_bash_gives_them(
+    court: Courtroom,
+) -> None:
+    assert court.judge("exit 3\ntrue").message == "exit code 3, expected 0"
+    assert court.judge("true\nif").message == "exit code 2, expected 0"
+    assert court.judge("set -e; false; true").message == "exit code 1, expected 0"
+
+
+LOOKS_AT_ALL = """
+import glob, sys
+here = b"golden " + b"rule"
+for path in glob.glob("/proc/[0-9]*/*") + glob.glob("/proc/[0-9]*/fd/*"):
+    if path.rpartition("/")[2] in ("cmdline", "environ") or "/fd/" in path:
+        try:
+            with open(path, "rb", buffering=0) as file:
+                if file.seekable() and here in file.read(1 << 20) or here in (
+                    b"" if "/fd/" in path else open(path, "rb").read()
+                ):
+                    sys.exit(f"read in {path}")
+        except OSError:
+            pass
+"""
+
+
+def test_a_product_reads_the_check_from_no_process_that_runs_it(court: Courtroom) -> None:
+    court.write("product.py", LOOKS_AT_ALL)
+    verdict = court.judge("python3 product.py && : golden rule")
+    assert verdict.kept, verdict.output_tail
 
 
 @pytest.mark.parametrize("code", [126, 127])

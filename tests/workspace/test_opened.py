@@ -106,3 +106,12 @@ def test_a_read_set_is_kept_and_read_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert kept == OpenedFiles(frozenset({"a", "b\udce9"}), frozenset({""}))
     monkeypatch.setattr(opened, "MOST_KEPT", 1)
     assert not OpenedFiles.from_bytes(seen.to_bytes(known)).complete
+
+
+def test_more_opens_than_the_kernel_keeps_cannot_be_told_and_that_is_said(tree: Path) -> None:
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    with OpenWatch(tree, FOLDERS) as watch:  # nobody takes anything in meanwhile
+        for number in range(most + 2):
+            (tree / ("top", "a/inner")[number % 2]).read_bytes()
+    assert watch.seen.overflowed and not watch.seen.complete
+    assert seen_while(tree, "cat a/inner").complete

@@ -73,3 +73,25 @@ def test_content_is_mixed_without_touching_the_folder(tmp_path: Path) -> None:
     assert set(mixed[""]) == {"settings", "work.py"}
     assert mixed[""]["settings"].state == workspace.manifest(approved)["settings"]
     assert (root / "settings").read_text() == "lenient\n"
+
+
+def test_times_are_set_back_and_forward_too(tmp_path: Path) -> None:
+    workspace, root, approved = _changed(tmp_path)
+    then, left = 1_600_000_000_000_000_000, (root / "work.py").stat().st_mtime_ns
+    with workspace.set_back(approved, ["settings"], {"settings": then, "work.py": then}):
+        times = {name: (root / name).stat().st_mtime_ns for name in ("settings", "work.py")}
+        assert times == {"settings": then, "work.py": then}
+    assert (root / "work.py").stat().st_mtime_ns == left
+    assert (root / "settings").read_text() == "lenient\n"
+
+
+def test_a_link_in_the_place_of_a_file_leads_no_time_outside(tmp_path: Path) -> None:
+    workspace, root, approved = _changed(tmp_path)
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    before = outside.stat().st_mtime_ns
+    (root / "work.py").unlink()
+    (root / "work.py").symlink_to(outside)
+    with workspace.set_back(approved, ["settings"], {"work.py": 1}):
+        pass
+    assert outside.stat().st_mtime_ns == before

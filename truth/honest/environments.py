@@ -163,7 +163,7 @@ CASES = (
         Accepted(attempts=1),
         contract=".venv/bin/python -c 'import sys; assert sys.prefix != sys.base_prefix'",
         agent=VENV,
-        fields="**produces:** .venv/**\n",
+        fields="**may_change:** .venv/**\n",
     ),
     Case(
         "a virtual environment may be activated",

@@ -135,11 +135,14 @@ CASES = (
         )
         for what, (files, contract, agent, fields) in ALLOWED.items()
     ),
-    Case(
-        "somebody may change what a checker imports when the task is about it",
-        Accepted(attempts=1),
-        files={"calc.py": CALC, "go.py": MIDDLE, "lib.py": HOLDS},
-        plan=plan(step("Make `calc.py` add", "python3 go.py")),
-        agent=FIX,
+    *(
+        Case(
+            f"somebody may change what a checker imports when {field} says so",
+            Accepted(attempts=1),
+            files={"calc.py": CALC, "go.py": MIDDLE, "lib.py": HOLDS},
+            plan=plan(step("Make `calc.py` add", "python3 go.py", f"**{field}:** calc.py\n")),
+            agent=FIX,
+        )
+        for field in ("may_change", "produces")
     ),
 )

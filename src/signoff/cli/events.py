@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from signoff.cli.report import tone_of
+from signoff.cli.report import tone_of, unwatched_line
 from signoff.cli.show import (
     Tone,
     count,
@@ -120,7 +120,8 @@ def _verdict(entry: Entry) -> str:
     reused = f" (same evidence as entry {data['reused_from']})" if data.get("reused_from") else ""
     lines = ", ".join(f"`{line}`" for line in data.get("proposed", ()))
     lacks = f"; the check reads what this step names: to let it change, {lines}" if lines else ""
-    return f"{_judged(data)}{reused}{lacks}"
+    unseen = f" ({unwatched_line(data['unwatched'])})" if data.get("unwatched") else ""
+    return f"{_judged(data)}{reused}{lacks}{unseen}"
 
 
 def _judged(data: Mapping[str, Any]) -> str:

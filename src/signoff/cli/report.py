@@ -113,7 +113,7 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
     counts = standing.tests
     return {
         **picked(standing, "id title state attempts verdict stale held_before carried"),
-        **picked(standing, "handoff accepted_by lanes"),
+        **picked(standing, "handoff accepted_by lanes unwatched"),
         "tests": None if counts is None else counts.to_data(with_names=False),
         "strength": None if standing.strength is None else strength_of(standing.strength),
     }
@@ -258,12 +258,19 @@ def _standing_line(standing: Standing) -> str:
         notes.append(str(standing.strength))
     if standing.handoff:
         notes.append(f"changed files that other tools execute: {', '.join(standing.handoff)}")
+    if standing.unwatched:
+        notes.append(unwatched_line(standing.unwatched))
     if standing.state is StepState.WAIVED:
         notes.append("waived")
     if standing.accepted_by is not None:
         notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
     detail = f"  ({', '.join(notes)})" if notes else ""
     return f"{standing.id}  {standing.title}{detail}"
+
+
+def unwatched_line(why: str) -> str:
+    """Words for a check of which nobody could tell what it read."""
+    return f"what the check read cannot be told, so every changed file counted as read: {why}"
 
 
 def _tests(counts: TestCounts) -> str:

@@ -72,6 +72,7 @@ class Standing(Struct, frozen=True):
     lanes: tuple[int, ...] = ()  # where agents work on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
     strength: Strength | None = None  # of the contract, measured on the step's last change
+    unwatched: str = ""  # why it could not be told what its check read
 
     @property
     def proved(self) -> bool:
@@ -125,6 +126,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         lanes=record.lanes,
         why=proof.why,
         strength=record.strength if is_step else None,
+        unwatched=record.latest.unwatched if record.latest else "",
     )
 
 

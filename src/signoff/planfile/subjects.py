@@ -14,7 +14,7 @@ from signoff.commands.reading import lower
 from signoff.commands.statuses import must_succeed
 from signoff.commands.tree import TESTS, ShellNode
 from signoff.commands.uses import Collector, CommandCall
-from signoff.domain.plan import Contract, ExpectationKind, Step
+from signoff.domain.plan import Contract, ExpectationKind, Plan, Step
 
 # Programs that obey no file of the folder they run in but the ones they are given.
 _PLAIN = frozenset(
@@ -164,6 +164,28 @@ def _is_redirected(command: str, path: str) -> bool:
     return re.search(rf"<\s*[\"']?(?:\./)?{re.escape(path)}(?![\w/-])", command) is not None
 
 
+def bound_of_plan(plan: Plan) -> tuple[str, ...]:
+    """Everything that the plan lets anybody change; empty when it sets no bound."""
+    every_step = bool(plan.steps) and all(step.touches for step in plan.steps)
+    if not (plan.touches or every_step):
+        return ()
+    named = [glob for step in plan.steps for glob in (*step.touches, *step.produces)]
+    contracts = [s.contract for s in plan.subjects if s.contract is not None]
+    named += [g for c in contracts for g in (*c.may_change, *c.may_extend, *c.writes)]
+    return tuple(dict.fromkeys((*plan.touches, *named)))
+
+
+def bound_of_step(
+    step: Step, of_plan: tuple[str, ...], writes: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """All that the step may change, with what contracts write; empty when nothing sets a bound."""
+    if not step.touches:
+        return of_plan
+    contract = step.contract
+    allowed = (*contract.may_change, *contract.may_extend) if contract is not None else ()
+    return tuple(dict.fromkeys((*step.touches, *step.produces, *allowed, *writes)))
+
+
 def speaks_of(step: Step, path: str) -> bool:
     """True when title or task name the file: by path, own name, or its stem in backticks.
 
@@ -206,8 +228,17 @@ def _allowing(step: Step) -> str:
 
 
 def _names(text: str, path: str) -> bool:
-    own_name = path.rpartition("/")[2]
-    if own_name not in text:
+    return says(text, path) or says(text, path.rpartition("/")[2])
+
+
+def says(text: str, name: str) -> bool:
+    """True when the text has the name as a word of its own."""
+    if name not in text:
         return False  # told without compiling anything, as for most of ten thousand steps
-    names = "|".join(re.escape(name) for name in (path, own_name))
-    return re.search(rf"(?<![\w./-])(?:\./)?(?:{names})(?![\w/-]|\.\w)", text) is not None
+    named = rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-]|\.\w)"
+    return re.search(named, text) is not None
+
+
+def asked_of(step: Step) -> str:
+    """Title, task and subscriptions of a step, without the lines that forbid something."""
+    return "\n".join((_allowing(step), *map(str, step.subscriptions)))

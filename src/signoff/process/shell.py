@@ -25,6 +25,16 @@ def script_command(path: Path) -> tuple[str, ...]:
     return (_bash(), "--noprofile", "--norc", str(path))
 
 
+def input_command(text: str) -> tuple[tuple[str, ...], bytes]:
+    """Arguments and an input that run the text as `shell_command` does, with no input of its own.
+
+    Whoever looks at this process, or opens what it has open, sees nothing of the text.
+    """
+    if "\0" in text:  # the input would end there; as an argument it is refused
+        return shell_command(text), b""
+    return shell_command('read -rd ""; exec </dev/null; eval "$REPLY"'), os.fsencode(text)
+
+
 def find_tool(name: str, path: str, folder: Path | None = None) -> Path | None:
     """The file that running `name` in this folder would start with this search path, if any.
 

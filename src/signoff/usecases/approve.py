@@ -35,7 +35,7 @@ from signoff.verification.guards import PinWatch
 from signoff.verification.pins import Pins
 
 # Notes that ask for a decision which is cheapest now: afterwards an attempt was paid for.
-_ASKED = frozenset({"propose-may-change"})
+_ASKED = frozenset({"propose-may-change", "propose-touches"})
 
 
 class Proposal(Struct, frozen=True):

@@ -7,6 +7,7 @@ compared where a plan that was approved in one checkout runs in another of the s
 from __future__ import annotations
 
 import shlex
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -38,7 +39,9 @@ from signoff.workspace.byproducts import is_dependency
 from signoff.workspace.caches import LooseCopies
 from signoff.workspace.folders import find_repository
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
+from signoff.workspace.times import ApprovedTimes
 from signoff.workspace.walk import byproduct_digests
+from signoff.workspace.workspace import Workspace
 
 
 def take_pins(
@@ -98,8 +101,15 @@ def take_pins(
         byproducts=byproduct_digests(place.workspace, workspace.byproducts),
         dependencies=installed(place.workspace, workspace.byproducts),
         git_rules=git_rules(place.workspace),
+        times=_kept_times(harness, workspace) if approved is None else "",
         heldout={c.heldout: checks.find(c.heldout).digest for c in contracts.values() if c.heldout},
     )
+
+
+def _kept_times(harness: Harness, workspace: Workspace) -> str:
+    files = {path: times.modified_ns for path, times in workspace.times().items()}
+    taken = ApprovedTimes(files, time.time_ns())
+    return harness.ledger.put_blob(taken.to_bytes(), durable=False)
 
 
 OLDER = "was approved by an older version of signoff"

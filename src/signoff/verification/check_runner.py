@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,6 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from signoff.commands.reading import lower
+from signoff.commands.tree import NodeKind
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.text import decode_output
 from signoff.domain.verdict import Ending, Isolation, Observation, Reason, Result
@@ -21,7 +24,7 @@ from signoff.process.environment import clean_environment
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
-from signoff.process.shell import script_command, shell_command
+from signoff.process.shell import input_command, script_command
 from signoff.verification.counting.reports import REPORT_DIR_VARIABLE, read_reports
 from signoff.verification.enclosure import UNCONFINED, Enclosure, JudgingPlace
 from signoff.verification.heldout import (
@@ -38,6 +41,7 @@ from signoff.workspace.opened import OpenWatch
 
 LONGEST_LIST_BYTES = 16_000_000
 MOST_PROCESSES = 4_096
+_SIGNALS = 128  # what a shell adds to the number of a signal
 LARGEST_FILE_BYTES = 64 * 1024**3
 
 
@@ -179,8 +183,9 @@ class CheckRunner(Struct, frozen=True):
         watch: OpenWatch | None = None,
     ) -> Observation:
         show = None if silent else self.on_output
+        shell, text = input_command(contract.command)
         command = Command(
-            argv=argv or shell_command(contract.command),
+            argv=argv or shell,
             cwd=spot.folder,
             env=clean_environment(
                 self.environ,
@@ -192,7 +197,7 @@ class CheckRunner(Struct, frozen=True):
                 },
             ),
             limits=limits,
-            stdin=stdin,
+            stdin=stdin if argv else text,
             born_with=(WORKSPACE_VARIABLE, self.mark) if self.mark else None,
             find_stdout=needles(contract, ExpectationKind.STDOUT_CONTAINS),
             find_stderr=needles(contract, ExpectationKind.STDERR_CONTAINS),
@@ -206,7 +211,18 @@ class CheckRunner(Struct, frozen=True):
         )
         if observation.ending is Ending.CANCELLED:
             raise Interrupted("interrupted while a contract was judged; state is safe")
-        return observation
+        return observation if argv else _as_its_one_command(contract.command, observation)
+
+
+def _as_its_one_command(text: str, seen: Observation) -> Observation:
+    """The ending of a contract that is one command: by a signal, where the shell tells of one."""
+    number = (seen.exit_code or 0) - _SIGNALS
+    if seen.ending is not Ending.EXITED or number not in signal.valid_signals():
+        return seen
+    block, clear = lower(text)
+    if not clear or [part.kind for part in block.parts] != [NodeKind.COMMAND]:
+        return seen
+    return replace(seen, ending=Ending.SIGNALLED, exit_code=None, signal=number)
 
 
 def _disposable(

@@ -23,7 +23,12 @@ from signoff.gate.state import State
 from signoff.planfile.blocks import decode
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
-from signoff.planfile.subjects import demanded_files
+from signoff.planfile.subjects import (
+    asked_of,
+    bound_of_plan,
+    bound_of_step,
+    demanded_files,
+)
 from signoff.process.environment import activated_in
 from signoff.settings.loading import read_config_text
 from signoff.storage.files import read_plan_file
@@ -71,7 +76,7 @@ class Guards(Struct, frozen=True, dict=True):
             workspace,
             writes=written_by_contracts(plan),
             protects=tuple(sorted(protects)),
-            touches=_bound_of(plan),
+            touches=bound_of_plan(plan),
             lasting=lasting,
             may_change=_changeable(plan),
             installed=installed or {},
@@ -116,13 +121,12 @@ class Guards(Struct, frozen=True, dict=True):
         return replace(
             guard,
             protects=step.protects,
-            may_change=(*contract.may_change, *step.produces),
             produced=_merged(produced, without=step.id),
             influences=self._approved_influences(step, contract),
             # Of a list's items only the content of that time is known, not what lay beside it.
             sees_ignored=step.parent is None or bool(self._activated),
             produces=step.produces,
-            task="\n".join((step.title, step.task, *map(str, step.subscriptions))),
+            task=asked_of(step),
             own_touches=self.bound_of(step) if step.touches else (),
             lasting=self._lasting(step),
             makes=self._makes(step, contract, guard.products),
@@ -130,11 +134,7 @@ class Guards(Struct, frozen=True, dict=True):
 
     def bound_of(self, step: Step) -> tuple[str, ...]:
         """All that the step may change; empty when neither it nor the plan sets a bound."""
-        if not step.touches:
-            return self.touches
-        contract = step.contract
-        allowed = (*contract.may_change, *contract.may_extend) if contract is not None else ()
-        return tuple(dict.fromkeys((*step.touches, *step.produces, *allowed, *self.writes)))
+        return bound_of_step(step, self.touches, self.writes)
 
     def protected_from(self, step: Step) -> tuple[str, ...]:
         """Globs that the step's agent must leave alone: its own, and those that still last."""
@@ -220,8 +220,9 @@ class Guards(Struct, frozen=True, dict=True):
         }
         scripts = {script.path for script in analyse(contract.command).scripts}
         names |= scripts - {file_of(name) for name in pinned}
-        settled = (*contract.may_change, *step.produces, *step.protects)
-        return tuple(sorted(n for n in names if not matches_any(settled, file_of(n))))
+        settled = (*contract.may_change, *step.protects)
+        left = (n for n in names if file_of(n) not in step.produces)
+        return tuple(sorted(n for n in left if not matches_any(settled, file_of(n))))
 
     def _lasting(self, step: Step) -> tuple[str, ...]:
         return self.lasting.get(step.parent or step.id, ())
@@ -260,17 +261,6 @@ class Guards(Struct, frozen=True, dict=True):
         manifest = self.workspace.manifest(snapshot)
         read = partial(self.workspace.read, snapshot)
         return influences_of(contract, manifest, read, search_path=self.pins.search_path)
-
-
-def _bound_of(plan: Plan) -> tuple[str, ...]:
-    """Everything that the plan lets anybody change; empty when it sets no bound."""
-    every_step = bool(plan.steps) and all(step.touches for step in plan.steps)
-    if not (plan.touches or every_step):
-        return ()
-    named = [glob for step in plan.steps for glob in (*step.touches, *step.produces)]
-    contracts = [s.contract for s in plan.subjects if s.contract is not None]
-    named += [g for c in contracts for g in (*c.may_change, *c.may_extend, *c.writes)]
-    return tuple(dict.fromkeys((*plan.touches, *named)))
 
 
 def _changeable(plan: Plan) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from signoff.verification.evidence import (
     said,
     was_broken,
 )
-from signoff.verification.ignored import Ignored
 from signoff.verification.influences.ignored import LooseFiles
 from signoff.verification.obstacles import Fixed, Obstacles, unreadable
 from signoff.verification.pins import Pins
@@ -64,6 +63,7 @@ from signoff.verification.verdicts import (
 )
 from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Blobs, OpenedFiles, OpenWatch, read_before
+from signoff.workspace.times import with_times
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
@@ -214,11 +214,10 @@ class Judge(Struct, frozen=True):
         return self.runner.enclosure.sealed and contract.network is not True
 
     def _loose(self, case: Case, spot: JudgingPlace, compared: Compared) -> LooseFiles:
-        """Ignored files that the check may obey, as they are before it runs."""
-        if case.before_work or spot.setup is not None:
+        """Ignored files that the check may obey, and times of others, before it runs."""
+        if case.before_work:
             return LooseFiles()
-        ignored = Ignored(self.root, self.workspace.byproducts)
-        return LooseFiles.of(self.pins, ignored, self.workspace, compared.made)
+        return LooseFiles.of(self.pins, self.workspace, compared.made, spot.setup is not None)
 
     def _without_influences(
         self,
@@ -254,15 +253,16 @@ class Judge(Struct, frozen=True):
             with held as absent:
                 if in_room:
                     then = self.workspace.snapshot()
-                    content = self.workspace.content_with(before.digest, approved, paths)
-                    made_of = self.workspace.content_with(before.digest, approved, every)
+                    put = partial(self.workspace.content_with, before.digest, approved)
+                    content = with_times(put(paths), found.times)
+                    made_of = put(every)
                     spot = self.rooms.again(spot, before.digest, Instead(content, absent, made_of))
                     again, _ = self._run_once(case, judged, then, spot, set_back=paths)
                 else:
                     if spot.setup is not None:
                         with self.workspace.set_back(approved, every) as then:
                             spot = self.rooms.again(spot, then.digest)
-                    with self.workspace.set_back(approved, paths) as then:
+                    with self.workspace.set_back(approved, paths, found.times) as then:
                         again, _ = self._run_once(case, judged, then, spot, set_back=paths)
             again = replace(again, snapshot=judged.snapshot)
         except SetupFailed as failed:  # with the files as they are now it went well: these decide
@@ -320,7 +320,7 @@ class Judge(Struct, frozen=True):
     @property
     def since_approval(self) -> SinceApproval:
         """Changes since the plan was approved."""
-        return SinceApproval(self.workspace, self.pins)
+        return SinceApproval(self.workspace, self.pins, self.blobs)
 
     def _suppressed(
         self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: OpenedFiles

@@ -49,6 +49,7 @@ class Pins(Struct, frozen=True, dict=True):
     # The folders of them, compiled caches aside: what a verdict rests on without a set-up command.
     dependencies: Mapping[str, str] | None = None
     git_rules: Mapping[str, str] | None = None  # ignore rules in git's own folder, by digest
+    times: str = ""  # digest of the blob with the times of source files
     format: int = PIN_FORMAT
 
     @cached_property

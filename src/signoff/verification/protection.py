@@ -1,8 +1,8 @@
 """Compare what protects and influences a contract with what was approved.
 
-Files are compared byte for byte, additions and removals included; what an accepted step made counts
-as that step left it. Of git's own folder only what it lets tools pass over is looked at: commits,
-branches, remotes and all other configuration are not.
+Files are compared byte for byte, additions and removals included; a file that an accepted step made
+is compared with what that step left. Of git's own folder only rules are looked at that make tools
+pass over files: commits, branches, remotes and all other configuration are not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse
 from signoff.domain.digests import digest_of
-from signoff.domain.globs import literal, matches_any
+from signoff.domain.globs import has_wildcard, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import NO_PRODUCTS, Manifest, Product, Products
@@ -102,11 +102,13 @@ def find_tampering(
     """Every protected thing that is not as pinned, unless the step says it may change."""
     files = [*_protected_changes(guard, manifest, ignored), *_produced_changes(guard, manifest)]
     influences = _influence_changes(guard, influences_now)
-    allowed = guard.may_change
+    # A glob says which files are made, not that what steers the check may change.
+    exact = (path for path in guard.produces if not has_wildcard(path))
+    allowed, steering = (*guard.may_change, *guard.produces), (*guard.may_change, *exact)
     # Only an influence names a part of a file by `#`: elsewhere it belongs to the file's own name.
     return (
         *(t for t in files if not (matches_any(allowed, t.path) or guard.extends(t.path))),
-        *(t for t in influences if not matches_any(allowed, file_of(t.path))),
+        *(t for t in influences if not matches_any(steering, file_of(t.path))),
     )
 
 

@@ -20,6 +20,7 @@ from signoff.verification.verdicts import (
     moved_by_either,
     moved_by_somebody,
 )
+from signoff.workspace.byproducts import without_litter
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.records import FilesByFolder
 from signoff.workspace.workspace import Workspace
@@ -139,8 +140,25 @@ def who_moved(
         return None
     if in_room:
         return moved_by_somebody(workspace.diff(before.digest, after.digest))
-    changes = workspace.put_litter_away(before.digest)
+    changes = _without_litter_since(workspace, before.digest)
     return moved_by_either(changes, there) if changes else None
+
+
+def _without_litter_since(workspace: Workspace, before: str) -> tuple[Change, ...]:
+    """Remove litter that came since the snapshot, and return the changes that remain.
+
+    Only where nothing else differs is anything removed; nothing is left to tell then.
+    """
+    now = workspace.snapshot().digest
+    changes = workspace.diff(before, now)
+    work = without_litter(changes, workspace.manifest(before), workspace.manifest(now))
+    if work or not changes:
+        return work
+    try:
+        workspace.revert(before, {change.path for change in changes})
+    except StorageFailed:
+        return changes
+    return workspace.diff(before, workspace.snapshot().digest)
 
 
 class ScratchRooms(Rooms, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signoff.domain.globs import intersect, literal, matches_any
@@ -14,21 +14,24 @@ from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
-from signoff.errors import StorageFailed
-from signoff.planfile.subjects import looked_at
+from signoff.errors import LedgerBroken, StorageFailed
+from signoff.planfile.subjects import looked_at, says
 from signoff.process.shell import installed_modules
 from signoff.settings.loading import settings_from_pin
 from signoff.verification.influences.changed import Approved, CheckFacts, Influence, find_influences
 from signoff.verification.influences.gathered import INSTALLED, PRESENT, ShellText
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
 from signoff.verification.influences.rules import influences_of, texts_of
+from signoff.verification.influences.settings import only_needs_differ
+from signoff.verification.influences.times import find_retimed
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
-from signoff.workspace.opened import OpenedFiles
+from signoff.workspace.opened import Blobs, OpenedFiles
 from signoff.workspace.records import folders_above
+from signoff.workspace.times import ApprovedTimes
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
@@ -57,11 +60,13 @@ class InfluenceChanges(Struct, frozen=True):
     content: tuple[Influence, ...]
     makes: tuple[Influence, ...]  # by-products are made of it
     beside: tuple[Influence, ...]  # by-products themselves
+    retimed: tuple[Influence, ...] = ()  # whose time alone may decide
+    times: Mapping[str, int] = field(default_factory=dict)  # of the approved content, as approved
 
     @property
     def all(self) -> tuple[Influence, ...]:
         """Each path once; what the check itself reads says why."""
-        every = (*self.makes, *self.content, *self.beside)
+        every = (*self.retimed, *self.makes, *self.content, *self.beside)
         return tuple({influence.path: influence for influence in every}.values())
 
 
@@ -70,6 +75,7 @@ class SinceApproval(Struct, frozen=True):
 
     workspace: Workspace
     pins: Pins
+    blobs: Blobs | None = None
 
     def influence_changes(
         self,
@@ -84,12 +90,31 @@ class SinceApproval(Struct, frozen=True):
     ) -> InfluenceChanges:
         """All of it. `made`: by-products are a set-up's, which read this; else the workspace's."""
         found = self.influences(contract, guard, content, opened)
+        makes: tuple[Influence, ...] = ()
+        beside: tuple[Influence, ...] = ()
         if made is not None:
-            return InfluenceChanges(found, self.setup_influences(guard, content, made), ())
-        beside = self.ignored_influences(
-            contract, guard, content, opened, loose, contradicted=contradicted
-        )
-        return InfluenceChanges(found, (), beside)
+            makes = self.setup_influences(guard, content, made)
+        else:
+            beside = self.ignored_influences(
+                contract, guard, content, opened, loose, contradicted=contradicted
+            )
+        then = self._approved_times()
+        by_time: dict[Influence, int] = {}
+        if then.files and loose.times and guard.subject:
+            now, facts = self.workspace.manifest(content.digest), self._facts(contract, guard)
+            by_time = find_retimed(loose.times, then, now, self._approved(), facts)
+        back = {i.path: then.files[i.path] for i in found if i.path in then.files}
+        times = {**back, **{influence.path: ns for influence, ns in by_time.items()}}
+        return InfluenceChanges(found, makes, beside, tuple(by_time), times)
+
+    def _approved_times(self) -> ApprovedTimes:
+        """The times of files when the plan was approved; none if they are not there any more."""
+        if not self.pins.times or self.blobs is None:
+            return ApprovedTimes()
+        try:
+            return ApprovedTimes.from_bytes(self.blobs.get_blob(self.pins.times))
+        except LedgerBroken:
+            return ApprovedTimes()
 
     def influences(
         self, contract: Contract, guard: Guard, content: Snapshot, opened: OpenedFiles
@@ -103,10 +128,21 @@ class SinceApproval(Struct, frozen=True):
             return ()
         then = self._approved()
         now = self.workspace.manifest(content.digest)
+        changes = tuple(c for c in changes if not self._only_needs(c.path, guard, content))
         found = find_influences(changes, now, then, self._facts(contract, guard), opened)
         extended = (c for c in changes if guard.extends(c.path))
         more = {c.path: Influence(c.path, "a test that the step may extend") for c in extended}
         return (*(i for i in found if i.path not in more), *more.values())
+
+    def _only_needs(self, path: str, guard: Guard, content: Snapshot) -> bool:
+        """True when the task names the project's manifest, and only what it needs changed."""
+        if not says(guard.task, path):
+            return False
+        try:
+            before = self.workspace.read(self.pins.snapshot, path)
+            return only_needs_differ(path, before, self.workspace.read(content.digest, path))
+        except StorageFailed:
+            return False
 
     def setup_influences(
         self, guard: Guard, content: Snapshot, opened: OpenedFiles

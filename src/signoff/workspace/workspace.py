@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from signoff.domain.snapshot import Change, ChangeKind, Manifest, Snapshot
 from signoff.errors import HomeUnsafe, StorageFailed, WorkspaceMissing
 from signoff.workspace import writing
-from signoff.workspace.byproducts import without_litter
 from signoff.workspace.caches import CacheKeeper
 from signoff.workspace.fitting import write_out
 from signoff.workspace.ignore import IgnoreRules
@@ -39,6 +38,7 @@ from signoff.workspace.store import (
     stat_cache_file,
     stored_by_folder,
 )
+from signoff.workspace.times import Times, put_times, times_of
 from signoff.workspace.walk import Scan, Territory, scan
 
 _KEPT_ANSWERS = 10
@@ -148,17 +148,24 @@ class Workspace:
         return stored_by_folder(dict(sorted(entries.items())), self._known or {})
 
     @contextmanager
-    def set_back(self, earlier: str, paths: Collection[str]) -> Iterator[Snapshot]:
-        """Set these paths back to an earlier snapshot, for a while.
+    def set_back(
+        self,
+        earlier: str,
+        paths: Collection[str],
+        times: Mapping[str, int] = MappingProxyType({}),
+    ) -> Iterator[Snapshot]:
+        """Set these paths back to an earlier snapshot, and files to these times, for a while.
 
         What stood there is put back at the end; if this process dies, by `put_forward` of the next
         one that holds the workspace.
         """
         now = self.snapshot(durable=True).digest
-        note = json.dumps({"digest": now, "paths": sorted(paths)}).encode("utf-8", "surrogatepass")
-        replace_file(self._set_back_note, note, durable=True)
+        left = {path: t.modified_ns for path, t in self.times().items() if path in times}
+        note = json.dumps({"digest": now, "paths": sorted(paths), "times": left})
+        replace_file(self._set_back_note, note.encode("utf-8", "surrogatepass"), durable=True)
         try:
             self.revert(earlier, set(paths))
+            put_times(self.root, times)
             yield self.snapshot()
         finally:
             self.put_forward()
@@ -181,6 +188,7 @@ class Workspace:
         except ValueError:
             note = None  # died while writing it, before anything was set back
         changes = () if note is None else self.revert(note["digest"], set(note["paths"]))
+        put_times(self.root, (note or {}).get("times", {}))
         self._set_back_note.unlink(missing_ok=True)
         return changes
 
@@ -188,6 +196,10 @@ class Workspace:
     def folders(self) -> tuple[str, ...]:
         """The folders with sources that the latest walk met."""
         return tuple(self._known or ())
+
+    def times(self) -> dict[str, Times]:
+        """Times of the source files that the latest walk met."""
+        return times_of(self._known or {})
 
     @property
     def closed(self) -> list[str]:
@@ -272,22 +284,6 @@ class Workspace:
         if refused:
             raise writing.not_put_back(refused)
         return changes
-
-    def put_litter_away(self, before: str) -> tuple[Change, ...]:
-        """Remove litter that came since the snapshot, and return the changes that remain.
-
-        Only where nothing else differs is anything removed; nothing is left to tell then.
-        """
-        now = self.snapshot().digest
-        changes = self.diff(before, now)
-        work = without_litter(changes, self.manifest(before), self.manifest(now))
-        if work or not changes:
-            return work
-        try:
-            self.revert(before, {change.path for change in changes})
-        except StorageFailed:
-            return changes
-        return self.diff(before, self.snapshot().digest)
 
     def diff(self, old: str, new: str) -> tuple[Change, ...]:
         """The paths that differ, sorted."""

@@ -38,7 +38,11 @@ def _hints(task: str, command: str = PYTEST, *, world: World = THERE, **fields: 
         ("Add the dependency to `package.json`", "**may_change:** package.json"),
         ("Set PORT in .env, please", "**may_change:** .env"),
         ("Let the `Dockerfile` use alpine", "**may_change:** Dockerfile"),
-        ("Change ./jest.config.js and data/users.csv", "**may_change:** jest.config.js"),
+        (
+            "Change ./jest.config.js and data/users.csv",
+            "**may_change:** jest.config.js, data/users.csv",
+        ),
+        ("Raise the limit in config/app.ini", "**may_change:** config/app.ini"),
         ("Change jest.config.js and .env", "**may_change:** jest.config.js, .env"),
         ("Add a case to tests/test_app.py", "**may_extend:** tests/test_app.py"),
         ("Move the fixture out of tests/conftest.py", "**may_change:** tests/conftest.py"),
@@ -52,7 +56,6 @@ def test_named_settings_and_tests_are_proposed_with_their_exact_line(task: str, 
     "task",
     [
         "Change src/app.py",
-        "Raise the limit in config/app.ini: what is named is the work",
         "Set PORT in .env.test, which is new",
         "Do not change .env",
         "Write about it in README.md",
@@ -81,6 +84,23 @@ def test_a_subscribed_file_is_proposed_unless_the_task_forbids_to_change_it() ->
 )
 def test_what_the_plan_says_already_is_not_proposed_again(allowed: dict[str, Any]) -> None:
     assert _hints("Raise the limit in config/.limits.ini.", **allowed) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "named", "lines"),
+    [
+        ("python3 check.py", "calc.py", ["**may_change:** calc.py"]),
+        ("python3 tools/check.py", "tools/grade.py", ["**may_change:** tools/grade.py"]),
+        ("python3 tools/check.py", "calc.py", []),
+        ("bash check.sh", "calc.py", []),
+        (PYTEST, "calc.py", []),
+    ],
+)
+def test_code_beside_the_checks_own_script_is_proposed(
+    command: str, named: str, lines: list[str]
+) -> None:
+    there = frozenset(("check.py", "check.sh", "tools/check.py", named))
+    assert _hints(f"Correct {named}", command, world=World(files=there)) == lines
 
 
 def test_a_glob_of_products_allows_nothing_that_steers() -> None:
@@ -129,7 +149,6 @@ def test_what_the_check_read_before_tells_which_files_are_meant(task: str, line:
     [
         "Do not change anything in tests/data/",
         "Change src/ so that it is faster",
-        "Change etc/rules.yml, which is the work when it is named",
         "Make it faster",
     ],
 )
@@ -147,3 +166,48 @@ def test_a_folder_that_is_subscribed_is_asked_about() -> None:
     assert _hints("Do it", world=READ, subscriptions=reads("etc")) == [
         "**may_change:** etc/rules.yml"
     ]
+
+
+def _touches(task: str, **fields: Any) -> list[str]:
+    made = step("1", task=task, contract=contract("grep -q x src/app.py"), **fields)
+    found = [f for f in check(made, world=THERE) if f.code == "propose-touches"]
+    assert all(f.severity is Severity.NOTE for f in found)
+    return [f.hint.removeprefix("if this step is to change it: ").strip("`") for f in found]
+
+
+@pytest.mark.parametrize(
+    ("task", "line"),
+    [
+        ("Correct `src/app.py` and data/users.csv", "**touches:** lib/**, data/users.csv"),
+        ("Raise the limit in package.json", "**touches:** lib/**, package.json"),
+        ("Write docs/new.md", "**touches:** lib/**, docs/new.md"),
+    ],
+)
+def test_files_outside_the_bound_of_a_step_are_proposed_before_anybody_works(
+    task: str, line: str
+) -> None:
+    assert _touches(task, touches=("lib/**",)) == [line]
+
+
+def test_subscribed_files_outside_the_bound_are_proposed_too() -> None:
+    read = reads("data/users.csv")
+    assert _touches("Do it", touches=("lib/**",), subscriptions=read) == [
+        "**touches:** lib/**, data/users.csv"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "fields"),
+    [
+        ("Change data/users.csv", {}),
+        ("Change data/users.csv", {"touches": ("data/**",)}),
+        ("Change data/users.csv", {"touches": ("lib/**",), "produces": ("data/users.csv",)}),
+        ("Change data/users.csv", {"touches": ("lib/**",), "protects": ("data/**",)}),
+        ("Do not change data/users.csv", {"touches": ("lib/**",)}),
+        ("Use Python 3.11 and `make`", {"touches": ("lib/**",)}),
+    ],
+)
+def test_nothing_is_proposed_inside_the_bound_or_without_one(
+    task: str, fields: dict[str, Any]
+) -> None:
+    assert _touches(task, **fields) == []

@@ -26,6 +26,7 @@ PLAN_RULES: tuple[Callable[[VerifyView], Findings], ...] = (
     rules_plan.protects_something,
     rules_plan.decides_its_own_check,
     rules_plan.named_files_may_change,
+    rules_plan.named_files_may_be_touched,
 )
 # For every shell text, lists of items included.
 TEXT_RULES: tuple[Callable[[VerifyView, ShellSubject], Findings], ...] = (
@@ -79,6 +80,7 @@ CODES: Mapping[str, str] = {
     "only-last-counts": "a failure that later commands, later rounds or an `echo` hide",
     "postcondition-undecidable": "a postcondition only people could decide, and they may not",
     "propose-may-change": "a file that a step speaks of may steer its check; no line allows it",
+    "propose-touches": "a file that a step speaks of lies outside what it may change",
     "protected-by-check": "a step may not change a file that decides its check",
     "protects-nothing": "a protected pattern that matches no file",
     "protects-own-product": "a step that may not change what it should produce",

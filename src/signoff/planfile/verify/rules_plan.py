@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from signoff.commands.analysis import analyse
 from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
 from signoff.domain.findings import Finding, Severity
-from signoff.domain.globs import has_wildcard, matches, matches_any
-from signoff.domain.languages import is_settings, is_test, language_of
+from signoff.domain.globs import has_wildcard, literal, matches, matches_any
+from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
 from signoff.domain.plan import (
     Contract,
     Step,
@@ -18,9 +19,12 @@ from signoff.domain.plan import (
 )
 from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.subjects import (
+    bound_of_plan,
+    bound_of_step,
     demanded_files,
     files_named,
     is_plain,
+    looked_at,
     measures,
     names_folder_of,
     names_for_change,
@@ -222,6 +226,38 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
             )
 
 
+def named_files_may_be_touched(view: VerifyView) -> Iterator[Finding]:
+    """Propose `touches` for files that a step names and that lie outside its bound.
+
+    A file that is not there yet is taken for one when its name says a folder.
+    """
+    of_plan = bound_of_plan(view.plan)
+    for step in view.plan.steps:
+        bound = bound_of_step(step, of_plan)
+        if not bound or step.contract is None or step.target == HUMAN_ROLE:
+            continue
+        targets = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
+        named = dict.fromkeys((*files_named(step), *targets))
+        inside = (*bound, *step.protects, *map(literal, looked_at(step.contract.command)))
+        outside = [
+            path
+            for path in named
+            if ("/" in path.strip("/") or view.exists(path))
+            and ITEM not in path
+            and not matches_any(inside, path)
+        ]
+        if outside:
+            so_far = step.touches or view.plan.touches
+            yield view.note(
+                "propose-touches",
+                view.line_of(step, outside[0]),
+                f"step {step.id} names {', '.join(f'`{path}`' for path in outside)}, outside what"
+                " `touches` lets it change",
+                f"if this step is to change it: `**touches:** {', '.join((*so_far, *outside))}`",
+                step.id,
+            )
+
+
 def proposed_lines(step: Step, read: Collection[str]) -> tuple[str, ...]:
     """Lines for files that the step speaks of and its check was seen to read."""
     contract = step.contract
@@ -237,15 +273,15 @@ def _by_field(paths: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         is_module = language_of(path) is not None and not is_settings(path)
-        found.setdefault("may_extend" if is_module else "may_change", []).append(path)
+        field = "may_extend" if is_module and is_test(path) else "may_change"
+        found.setdefault(field, []).append(path)
     return dict(sorted(found.items()))
 
 
 def _read_without_line(step: Step, contract: Contract, read: Collection[str]) -> list[str]:
     """Files that the check read before, and that the step speaks of by name or folder.
 
-    What is source code, or is named in full and neither a test nor settings, is the work. So is
-    what plain tools look at.
+    What is source code is the work, and so is what plain tools look at.
     """
     if not read or is_plain(contract.command):
         return []
@@ -254,10 +290,9 @@ def _read_without_line(step: Step, contract: Contract, read: Collection[str]) ->
     settled = {*step.produces, *demanded_files(contract)}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(read):
-        is_work = language_of(path) is not None and not is_test(path) and not is_settings(path)
-        if is_work or path in settled or matches_any(decided, path):
+        if is_work(path) or path in settled or matches_any(decided, path):
             continue
-        if _is_asked_about(path) and names_for_change(step, path):
+        if names_for_change(step, path):
             by_folder.setdefault(path, []).append(path)
         elif folder := names_folder_of(step, path) or _target_above(targets, path):
             by_folder.setdefault(folder, []).append(path)
@@ -275,9 +310,10 @@ def _target_above(targets: list[str], path: str) -> str:
 
 def _files_without_line(step: Step, contract: Contract) -> list[str]:
     """Files that could steer the check, named as if the step changed them, and not allowed."""
-    named = [path for path in files_named(step) if _is_asked_about(path)]
+    beside = _beside_scripts(contract)
+    named = [path for path in files_named(step) if _is_asked_about(path, beside)]
     subscribed = [s.target for s in step.subscriptions if s.kind is SubscriptionKind.FILE]
-    read = [p for p in subscribed if _is_asked_about(p) and not speaks_of(step, p)]
+    read = [p for p in subscribed if _is_asked_about(p, beside) and not speaks_of(step, p)]
     could_steer = [path for path in (*named, *read) if ITEM not in path]
     if not could_steer:  # most of ten thousand steps: their contracts need not be read
         return []
@@ -293,9 +329,20 @@ def _files_without_line(step: Step, contract: Contract) -> list[str]:
     return [p for p in could_steer if p not in settled and not matches_any(decided, p)]
 
 
-def _is_asked_about(path: str) -> bool:
-    """True when it takes more than being named to make the file the work."""
-    return is_test(path) or is_settings(path) or "." not in path.rpartition("/")[2][1:]
+def _beside_scripts(contract: Contract) -> frozenset[tuple[str, bool]]:
+    """Folders of the scripts that the contract runs; True where a shell runs them."""
+    return frozenset(
+        (script.path.rpartition("/")[0], language_of(script.path) in (None, "shell"))
+        for script in analyse(contract.command).scripts
+    )
+
+
+def _is_asked_about(path: str, beside: Collection[tuple[str, bool]]) -> bool:
+    """True when it is no work by its name, or source code that the check's own script may load."""
+    if not is_work(path):
+        return not is_document(path)
+    folder, of_shell = path.rpartition("/")[0], language_of(path) == "shell"
+    return any(folder == place and (place or of_shell == shell) for place, shell in beside)
 
 
 def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.programs import runner_call
-from signoff.domain.globs import has_wildcard, matches_any
+from signoff.domain.globs import has_wildcard, literal, matches_any
 from signoff.domain.languages import (
     LANGUAGE_OF_PROGRAM,
     is_document,
@@ -31,12 +31,12 @@ from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
 from signoff.planfile.subjects import (
-    FORBIDS,
     demanded_files,
     is_plain,
     looked_at,
     measures,
     mentions,
+    says,
 )
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
@@ -182,29 +182,42 @@ class _Finder(Struct, frozen=True, dict=True):
         return frozenset(found)
 
     def _is_asked_for(self, path: str) -> bool:
-        """True when the check's own words name the file, and it was not there yet."""
+        """True when words of the task or the check name the file, and it was not there yet."""
         # A mere word, such as the name of a target, may mean something else than a file.
         is_name = "." in posixpath.basename(path)[1:]
-        if is_settings(path) or is_test(path) or not is_name:
+        if path in self.approved.manifest or is_settings(path) or is_test(path) or not is_name:
             return False
-        if self._is_named_by_task(path):
-            return True
-        is_new = path not in self.approved.manifest
         texts = () if self.facts.makes else self.facts.texts
-        return is_new and any(mentions(text, path) for text, _ in texts)
+        return self._is_named_by_task(path) or any(mentions(text, path) for text, _ in texts)
+
+    def _is_named_by_task(self, path: str) -> bool:
+        """True when the task names a new file: by path, or by a name that no other file has.
+
+        What lies with the check's own script is meant only where the path says so.
+        """
+        task, name = self.facts.task, posixpath.basename(path)
+        if says(task, path) or not says(task, name):
+            return says(task, path)
+        known = any(posixpath.basename(p) == name for p in self.approved.manifest)
+        return not known and not path.startswith(self._scripts.folders)
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        exact = {p for p in self.facts.produces if not has_wildcard(p)}
+        exact = self._exact
         if self.facts.makes:
-            return frozenset(exact)
+            return exact
         asked = (
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
             for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
         )
-        return frozenset(exact.union(asked))
+        return exact.union(asked)
+
+    @cached_property
+    def _exact(self) -> frozenset[str]:
+        """Exact paths that the plan says the step makes; a glob allows nothing."""
+        return frozenset(p for p in self.facts.produces if not has_wildcard(p))
 
     def why_not_work(self, change: Change) -> str | None:
         """The reason why a changed file is no work; None when it is."""
@@ -293,9 +306,7 @@ class _Finder(Struct, frozen=True, dict=True):
         why = self._scripts.why(path, added=added)
         if added and not why and self._shadows(path):
             return "in the place of a library or standard module"
-        if why or self._is_named_by_task(path):
-            return why or None
-        return self._loading.why(path, added=added) or None
+        return why or self._loading.why(path, added=added) or None
 
     @cached_property
     def _scripts(self) -> CheckScripts:
@@ -305,22 +316,8 @@ class _Finder(Struct, frozen=True, dict=True):
             approved.text,
             facts.texts,
             facts.scripts,
-            facts.allowed,
-            self._is_named_by_task,
+            (*facts.allowed, *map(literal, self._exact)),
         )
-
-    def _is_named_by_task(self, path: str) -> bool:
-        """True when the task names it: by path, or by a name that only one file of the work has.
-
-        What lies with the check's own script is meant only where the path says so.
-        """
-        task, name = self.facts.task, posixpath.basename(path)
-        if _mentions(task, path):
-            return True
-        if not _mentions(task, name) or path.startswith(self._scripts.folders):
-            return False
-        alike = (p for p in self.approved.manifest if posixpath.basename(p) == name)
-        return all(p == path or is_test(p) or p.startswith(self._scripts.folders) for p in alike)
 
     def _shadows(self, path: str) -> bool:
         """True when an import would find this new module in the place of another."""
@@ -385,16 +382,11 @@ class _Finder(Struct, frozen=True, dict=True):
             return not is_document(change.path)
         before, now = self.approved.manifest.get(change.path), self.now.get(change.path)
         only_content = before is not None and now is not None and before[:2] == now[:2]
-        return not only_content or posixpath.dirname(change.path) in self.opened.folders
+        if not only_content or posixpath.dirname(change.path) in self.opened.folders:
+            return True
+        # A look at its time is not seen; what the check does not name, it hardly looks at.
+        return any(mentions(text, change.path) for text, _ in self.facts.texts)
 
 
 def _in(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
-
-
-def _mentions(text: str, name: str) -> bool:
-    """True when a text names the file in a line that forbids nothing."""
-    if name not in text:
-        return False
-    named = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(name)}(?![\w/-])")
-    return any(named.search(line) and not FORBIDS.search(line) for line in text.split("\n"))

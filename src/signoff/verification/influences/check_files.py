@@ -52,14 +52,11 @@ class CheckScripts(Struct, frozen=True, dict=True):
     texts: tuple[tuple[str, str], ...]  # shell texts of the check, each with its folder
     scripts: frozenset[str]  # files that the check runs
     allowed: tuple[str, ...]  # globs of what the step may change
-    is_work: Callable[[str], bool]  # whether the task names a file
 
     def why(self, path: str, *, added: bool) -> str:
         """The reason why a source file belongs to the check; empty when it does not."""
         if path.startswith(self.folders):
             return "part of the check's own script"
-        if self.is_work(path):
-            return ""
         was_there = not added or _base(path) in self._bases
         if was_there and (path in self._modules or self._is_above(path)):
             return "run by the check"
@@ -132,7 +129,8 @@ class CheckScripts(Struct, frozen=True, dict=True):
             ahead += [
                 path
                 for path in self._beside(posixpath.dirname(script))
-                if not self.is_work(path) and any(self._lines_naming(script, text, path))
+                if not matches_any(self.allowed, path)
+                and any(self._lines_naming(script, text, path))
             ]
         return found
 

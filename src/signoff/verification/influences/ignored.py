@@ -25,6 +25,7 @@ from signoff.verification.influences.packages import STARTUP_MARK, startup_code
 from signoff.verification.pins import Pins, fingerprint
 from signoff.workspace.caches import LooseCopies
 from signoff.workspace.opened import OpenedFiles
+from signoff.workspace.times import Times
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
@@ -39,14 +40,18 @@ class LooseFiles(Struct, frozen=True):
     now: Mapping[str, FileState] = field(default_factory=dict)
     kept: Mapping[str, FileState] = field(default_factory=dict)  # as approved, with a copy
     made: tuple[Influence, ...] = ()  # environments of the check's own tools that came since
+    times: Mapping[str, Times] = field(default_factory=dict)  # of source files, before a judging
 
     @classmethod
     def of(
-        cls, pins: Pins, ignored: Ignored, workspace: Workspace, made: tuple[Influence, ...]
+        cls, pins: Pins, workspace: Workspace, made: tuple[Influence, ...], set_up: bool
     ) -> LooseFiles:
         """None of them in another folder than the approved one: there they are somebody else's."""
-        if pins.ignored is None or pins.workspace != str(workspace.root):
+        if pins.workspace != str(workspace.root):
             return cls()
+        if pins.ignored is None or set_up:
+            return cls(times=workspace.times())
+        ignored = Ignored(workspace.root, workspace.byproducts)
         # Among too many new files, those that were approved are compared all the same.
         seen = {**ignored.loose(), **ignored.present(pins.ignored)}
         now = {path: state for path, state in seen.items() if state.kind is not FileKind.DIRECTORY}
@@ -59,7 +64,7 @@ class LooseFiles(Struct, frozen=True):
         here = byproduct_digests(workspace.root, set(tops.values()))
         then = pins.byproducts or {}
         came = tuple(i for i, top in tops.items() if then.get(top) != here.get(top))
-        return cls(pins.ignored, now, kept, came)
+        return cls(pins.ignored, now, kept, came, workspace.times())
 
     @property
     def folders(self) -> tuple[str, ...]:

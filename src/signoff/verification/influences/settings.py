@@ -71,6 +71,45 @@ def lookup(wanted: Section, data: bytes) -> Any:
     return value
 
 
+# Of each manifest of a project the tables that say what it needs.
+_NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "pyproject.toml": (
+        *(("project", "dependencies"), ("project", "optional-dependencies")),
+        *(("dependency-groups",), ("tool", "poetry", "dependencies")),
+    ),
+    "package.json": (("dependencies",), ("devDependencies",), ("peerDependencies",)),
+    "Cargo.toml": (("dependencies",), ("dev-dependencies",), ("build-dependencies",)),
+}
+_ELSEWHERE = re.compile(r"[:/@\\]|\bpath\b|\bgit\b")  # what is needed comes from no index
+
+
+def only_needs_differ(path: str, before: bytes, now: bytes) -> bool:
+    """True when two texts of a project's manifest differ only in what it needs from an index."""
+    tables = _NEEDS.get(path.rpartition("/")[2])
+    if tables is None:
+        return False
+    try:
+        (rest, _), (rest_now, needs) = (_without_needs(path, tables, t) for t in (before, now))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return False  # no manifest, or one of another form
+    return rest == rest_now and not any(_ELSEWHERE.search(need) for need in needs)
+
+
+def _without_needs(
+    path: str, tables: tuple[tuple[str, ...], ...], data: bytes
+) -> tuple[Any, list[str]]:
+    """A manifest without the tables, and the values in them as text, without their names."""
+    whole, needs = lookup(Section(path, ()), data), []
+    for *above, last in tables:
+        inside = whole
+        for key in above:
+            inside = inside.setdefault(key, {})
+        value = inside.pop(last, None)
+        listed = value.values() if isinstance(value, dict) else value or ()
+        needs += [json.dumps(need, default=str) for need in listed]
+    return whole, needs
+
+
 def command_in(wanted: Section, data: bytes | None) -> str:
     """The shell text that a table's section holds, itself or as its `cmd`; empty where none."""
     try:
