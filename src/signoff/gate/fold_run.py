@@ -155,6 +155,7 @@ def _leave_work(state: State, record: Record, entry: Entry, fact: facts.AttemptF
     record.answer = fact.answer.kind if fact.answer is not None else None
     record.answer_reason = fact.answer.reason if fact.answer is not None else ""
     record.worked = Worked.of(fact)
+    record.hindered = fact.obstacle
     record.left_ignored = fact.left_ignored
     # Files that make other programs act: told once, and again only when they change again.
     state.handoff.update(fact.handoff)

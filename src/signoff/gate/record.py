@@ -150,6 +150,7 @@ class Record(Struct):
     answer: str | None = None
     answer_reason: str = ""
     worked: Worked | None = None
+    hindered: str = ""  # what kept the latest attempt's agent from working, which changed nothing
     advice: tuple[tuple[str, str], ...] = ()  # what the agent asked, and what a person said to it
     restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
     cleared: int = 0  # the entry that says so of what was left for a person to look at
@@ -219,6 +220,12 @@ class Record(Struct):
         """True when nothing more is to do for it unless a later change breaks it."""
         return self.done or self.waived
 
+    def began_on(self, attempt: int) -> str:
+        """The content before this attempt and those before it; empty: as it was approved."""
+        if attempt in self.candidates:
+            return self.candidates[attempt].base
+        return self.spans[0][0] if self.spans else self.began or ""
+
     def hold_to(self, counts: TestCounts | None) -> None:
         """Remember what the first judging counted; one that could not count gives way."""
         if counts is not None and not (self.baseline and self.baseline.counted):
@@ -259,6 +266,7 @@ class Record(Struct):
         self.parked_s = 0.0
         self.repeated = self.flaky = self.influenced = False
         self.answer = self.refused = None
+        self.hindered = ""
 
 
 class Rewrite(Struct, frozen=True):

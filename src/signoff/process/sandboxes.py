@@ -56,6 +56,13 @@ def best_isolation(wanted: Isolation | None) -> Isolation:
     return next(usable, Isolation.NONE)
 
 
+def own_view_advice() -> str:
+    """The way to a sandbox with a view of its own, as far as this machine has one."""
+    if best_isolation(None).has_own_view:
+        return 'set `isolation = "auto"` under `[sandbox]`'
+    return "install bubblewrap or allow user namespaces"
+
+
 def _probe(isolation: Isolation, describe: Callable[[], str]) -> Support:
     program = find_tool("true", STANDARD_PATH)
     if program is None:

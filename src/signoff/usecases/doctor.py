@@ -35,7 +35,7 @@ from signoff.usecases.check import find_conflicts
 from signoff.usecases.clients.files import ClientConfig, Scope
 from signoff.usecases.install import SERVER_NEEDS, TRUST, hook_doubts, hooks_file, trust_problem
 from signoff.usecases.openwork import opened_places, unopened
-from signoff.usecases.person import ADVICE, in_words, open_sockets
+from signoff.usecases.person import advice, in_words, open_sockets
 from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
@@ -164,7 +164,7 @@ def _sandbox(
     else:
         yield _ok("isolation", str(chosen))
     if sockets := open_sockets(settings, environ):
-        yield HealthCheck("sockets", less, in_words(sockets), ADVICE)
+        yield HealthCheck("sockets", less, in_words(sockets), advice())
     readable, writable = opened_places(settings, Path(environ.get("HOME", "/")), workspace)
     agents = settings.sandbox.agents
     enclosure = Enclosure(chosen, readable=readable, writable=writable, agents=agents)

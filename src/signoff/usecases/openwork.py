@@ -31,7 +31,7 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, known_secrets
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
-from signoff.usecases.person import ADVICE, Worker, in_words, open_sockets
+from signoff.usecases.person import Worker, advice, in_words, open_sockets
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.verification.evidence import NoEvidence
@@ -208,7 +208,7 @@ def required_enclosure(
         raise SandboxMissing("the policy requires a sandbox, and this run would have none")
     sockets = open_sockets(harness.settings, harness.environ)
     if sockets:
-        raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
+        raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", advice())
     return enclosure
 
 
