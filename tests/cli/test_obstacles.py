@@ -124,13 +124,20 @@ def test_a_check_that_works_in_the_workspace_only_is_judged_there(
     work = step("Work", WRITES_TO_DEPENDENCIES if place == "step" else "test -s done.txt")
     post = [("It builds", WRITES_TO_DEPENDENCIES)] if place == "postcondition" else []
     desk.agent("echo sum > price.py; echo > done.txt").plan(work, post=post)
-    desk.run("--yes").exits(0)
+    ran = desk.run("--yes").exits(0)
     first = next(e["data"] for e in desk.entries("verdict") if e["data"]["outgrew_room"])
     assert "`node_modules/.vite-temp/config.mjs`" in first["room"]
     judged = [
         e["data"] for e in desk.entries("verdict") if e["data"]["subject"] == first["subject"]
     ]
     assert {data["judged_in"] for data in judged} == {"workspace"}
+    subject = "step 1" if place == "step" else "postcondition 1"
+    missed = "where it cannot write `node_modules/.vite-temp/config.mjs`"
+    told = [line for line in ran.stderr.splitlines() if missed in line]
+    assert told and all(line.startswith(f"{subject} · ") for line in told)
+    desk.about_plan("log").shows(missed)
+    desk.about_plan("status").shows(f"{subject}: judged in the workspace: in a clean room", missed)
+    assert missed in desk.status()["outgrew_room"][first["subject"]]
     desk.about_plan("audit").exits(0)
 
 

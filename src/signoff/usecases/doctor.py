@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signoff.agents.command import try_role
 from signoff.agents.presets import with_presets
-from signoff.agents.troubles import budget_trouble, hosts_trouble, troubles_of
+from signoff.agents.troubles import budget_trouble, sandbox_troubles, troubles_of
 from signoff.domain.clients import CLIENTS
 from signoff.domain.names import plan_file, shown_name
 from signoff.domain.plan import Budget
@@ -179,7 +179,8 @@ def _roles(
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
-        troubles = [*troubles_of(role, path, workspace, environ), *hosts_trouble(role, settings)]
+        troubles = [*troubles_of(role, path, workspace, environ)]
+        troubles += sandbox_troubles(role, settings, workspace)
         broken, version = (None, "") if troubles else try_role(role, environ, path, workspace)
         troubles += [broken] if broken else []
         for trouble in troubles:
