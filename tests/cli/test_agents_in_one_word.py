@@ -161,3 +161,12 @@ def test_in_a_linked_worktree_the_place_is_that_of_the_main_checkout(desk: Desk)
     subprocess.run([*git, "worktree", "add", "-q", str(beside)], check=True)
     line = 'writable = ["DESK/work/.git"]'
     desk.signoff("verify", "PLAN.md", cwd=beside).exits(0).shows("role-place-denied", line)
+
+
+def test_the_loop_without_a_model_is_answered_with_a_line_to_paste(desk: Desk) -> None:
+    desk.agent("true").plan(GROUND)
+    line = "signoff run --agent loop --model PROVIDER:NAME"
+    desk.run("--yes", "--agent", "loop").fails(2, "`--agent loop` names no model", hint=line)
+    desk.about_plan("approve", "--yes", "--agent", "loop").fails(2, "`--agent loop`", hint=line)
+    role = desk.run("--yes", "--role", "coder=agent:loop")
+    role.fails(4, "`--role coder=agent:loop`", hint="--role coder='agent:loop PROVIDER:NAME'")
