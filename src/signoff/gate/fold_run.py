@@ -141,6 +141,7 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
     state.attempts_ended += 1
     _count_usage(state, fact)
     state.spent_s += fact.duration_s
+    record.lost += fact.lost
     attempt = entry.attempt or 0
     if attempt not in record.candidates:
         _leave_work(state, record, entry, fact)

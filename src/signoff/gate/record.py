@@ -132,6 +132,7 @@ class Record(Struct):
     """Everything that the ledger says about one step or postcondition."""
 
     attempts: int = 0
+    lost: int = 0  # of them, that do not count: their driver died, or a usage limit ended them
     in_flight: int | None = None
     began: str | None = None  # the content as the attempt in flight began; empty: as approved
     spans: tuple[tuple[str, str], ...] = ()  # content before and after attempts not accepted yet
@@ -190,6 +191,11 @@ class Record(Struct):
         """Attempts that began and did not end."""
         several = (attempt for attempt, c in self.candidates.items() if c.ended is None)
         return (self.in_flight,) if self.in_flight is not None else tuple(several)
+
+    @property
+    def tries(self) -> int:
+        """Attempts that count."""
+        return self.attempts - self.lost
 
     @property
     def lanes(self) -> tuple[int, ...]:

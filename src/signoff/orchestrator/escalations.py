@@ -94,7 +94,7 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
         return f"{said} nothing: {record.hindered}; then retry starts an agent again", context
     latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
-    tries = f"{record.attempts} attempt" + ("" if record.attempts == 1 else "s")
+    tries = f"{record.tries} attempt" + ("" if record.tries == 1 else "s")
     said = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
     why = _WHY.get(cause, "").format(answer=record.answer)
     if cause is Cause.TAMPERED and record.tamperings == 1:
