@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from signoff.agents.command import GIT_IS_READ_ONLY, WORKSPACE_ONLY, why_it_ended
+from signoff.agents.command import GIT_IS_READ_ONLY, WORKSPACE_ONLY, denied_line, why_it_ended
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.verdict import Ending, Isolation, Observation, Output
 from signoff.gate.record import Worked
+from signoff.verification.enclosure import Enclosure
 
 BOXED, FENCED, FREE = Isolation.BUBBLEWRAP, Isolation.LANDLOCK, Isolation.NONE
 HOME = "OSError: [Errno 30] Read-only file system: '/home/me/.myagent'"
@@ -110,3 +112,48 @@ def test_the_page_that_is_named_is_there() -> None:
     page = WORKSPACE_ONLY.rpartition(" ")[2]
     assert GIT_IS_READ_ONLY.endswith(page)
     assert (Path(__file__).parents[2] / page).is_file()
+
+
+WORK = Path("/home/me/work")
+TERMINAL = "OSError: out of pty devices"
+MEMORY = "PermissionError: [Errno 13] Permission denied: '/dev/shm/x'"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+@pytest.mark.parametrize(
+    ("printed", "line"),
+    [
+        (TERMINAL, '`writable = ["/dev/ptmx", "/dev/pts"]`'),
+        ("Error: forkpty(3) failed.", '`writable = ["/dev/ptmx", "/dev/pts"]`'),
+        (MEMORY, '`writable = ["/dev/shm"]`'),
+        ("mkdir: cannot create '/var/tmp/a': Permission denied", '`writable = ["/var/tmp"]`'),
+    ],
+)
+def test_what_landlock_denies_an_agent_is_named_however_it_ended(
+    printed: str, line: str, code: int
+) -> None:
+    assert line in denied_line(ended(printed, code), Enclosure(FENCED), WORK)
+    assert line in denied_line(ended(stdout=printed, code=code), Enclosure(FENCED), WORK)
+
+
+@pytest.mark.parametrize("enclosure", [Enclosure(FREE), Enclosure(BOXED)])
+def test_where_nothing_of_that_is_denied_no_line_is_named(enclosure: Enclosure) -> None:
+    assert denied_line(ended(TERMINAL), enclosure, WORK) == ""
+
+
+@pytest.mark.parametrize(
+    "printed", ["ValueError: no", f"Permission denied: '{WORK}/tmp/x'", "see /dev/shm"]
+)
+def test_a_denial_in_the_workspace_or_a_mere_name_is_no_denied_place(printed: str) -> None:
+    assert denied_line(ended(printed), Enclosure(FENCED), WORK) == ""
+
+
+def test_a_line_that_is_written_already_is_not_asked_for_again() -> None:
+    opened = Enclosure(FENCED, writable=(Path("/dev/shm"),))
+    assert denied_line(ended(MEMORY), opened, WORK) == ""
+
+
+def test_sockets_that_the_sandbox_was_seen_to_refuse_are_named() -> None:
+    seen = replace(ended("PermissionError: Operation not permitted"), denied=("AF_INET",))
+    assert "AF_INET" in denied_line(seen, Enclosure(FENCED), WORK)
+    assert denied_line(ended("Operation not permitted"), Enclosure(FENCED), WORK) == ""

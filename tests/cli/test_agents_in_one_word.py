@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -124,3 +125,48 @@ def test_init_finds_agents_and_never_overwrites(desk: Desk, there: bool) -> None
     else:
         assert '[roles.coder]\nagent = "claude"   # found on this machine; so are: codex' in text
         desk.signoff("verify").exits(0)
+
+
+@pytest.mark.parametrize(
+    ("agent", "isolation", "line"),
+    [
+        ("qwen", "landlock", 'writable = ["/dev/ptmx"]'),
+        ("aider", "landlock", 'writable = [".git"]'),
+        ("aider", "namespaces", 'writable = [".git"]'),
+    ],
+)
+def test_a_place_that_the_sandbox_denies_a_known_agent_is_named_before_anybody_is_paid(
+    desk: Desk, agent: str, isolation: str, line: str
+) -> None:
+    client(desk, "exit 1", agent).git().file(
+        "signoff.toml", f'[roles.coder]\nagent = "{agent}"\n'
+    ).person(f'[sandbox]\nisolation = "{isolation}"\n')
+    desk.variable(OPENAI_API_KEY="key-of-ada")
+    desk.about_plan("verify").exits(0).shows(line, "[role-place-denied]")
+    desk.about_plan("approve", "--yes").exits(0).shows(line)
+    desk.signoff("doctor").shows(line)
+    places = '"/dev/ptmx", "/dev/pts", ".git"'
+    desk.person(f'[sandbox]\nisolation = "{isolation}"\nwritable = [{places}]\n')
+    desk.about_plan("verify").exits(0).hides("role-place-denied")
+
+
+def test_in_a_linked_worktree_the_place_is_that_of_the_main_checkout(desk: Desk) -> None:
+    client(desk, "exit 1", "aider").git().variable(OPENAI_API_KEY="key-of-ada")
+    desk.file("signoff.toml", '[roles.coder]\nagent = "aider"\n')
+    desk.person('[sandbox]\nisolation = "landlock"\n')
+    beside = desk.folder / "beside"
+    git = ["git", "-C", str(desk.workspace)]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "all"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", str(beside)], check=True)
+    line = 'writable = ["DESK/work/.git"]'
+    desk.signoff("verify", "PLAN.md", cwd=beside).exits(0).shows("role-place-denied", line)
+
+
+def test_the_loop_without_a_model_is_answered_with_a_line_to_paste(desk: Desk) -> None:
+    desk.agent("true").plan(GROUND)
+    line = "signoff run --agent loop --model PROVIDER:NAME"
+    desk.run("--yes", "--agent", "loop").fails(2, "`--agent loop` names no model", hint=line)
+    desk.about_plan("approve", "--yes", "--agent", "loop").fails(2, "`--agent loop`", hint=line)
+    role = desk.run("--yes", "--role", "coder=agent:loop")
+    role.fails(4, "`--role coder=agent:loop`", hint="--role coder='agent:loop PROVIDER:NAME'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.process.sandboxes import best_isolation
 from tests.cli.environments import (
     MACHINE,
     PYTEST,
@@ -123,13 +124,20 @@ def test_a_check_that_works_in_the_workspace_only_is_judged_there(
     work = step("Work", WRITES_TO_DEPENDENCIES if place == "step" else "test -s done.txt")
     post = [("It builds", WRITES_TO_DEPENDENCIES)] if place == "postcondition" else []
     desk.agent("echo sum > price.py; echo > done.txt").plan(work, post=post)
-    desk.run("--yes").exits(0)
+    ran = desk.run("--yes").exits(0)
     first = next(e["data"] for e in desk.entries("verdict") if e["data"]["outgrew_room"])
     assert "`node_modules/.vite-temp/config.mjs`" in first["room"]
     judged = [
         e["data"] for e in desk.entries("verdict") if e["data"]["subject"] == first["subject"]
     ]
     assert {data["judged_in"] for data in judged} == {"workspace"}
+    subject = "step 1" if place == "step" else "postcondition 1"
+    missed = "where it cannot write `node_modules/.vite-temp/config.mjs`"
+    told = [line for line in ran.stderr.splitlines() if missed in line]
+    assert told and all(line.startswith(f"{subject} · ") for line in told)
+    desk.about_plan("log").shows(missed)
+    desk.about_plan("status").shows(f"{subject}: judged in the workspace: in a clean room", missed)
+    assert missed in desk.status()["outgrew_room"][first["subject"]]
     desk.about_plan("audit").exits(0)
 
 
@@ -261,3 +269,50 @@ def test_a_denial_in_the_workspace_is_broken_work(desk: Desk, app: str) -> None:
     reasons = [e["data"]["reason"] for e in desk.entries("verdict")]
     assert set(reasons) == {"expectation"}
     assert agents_started(desk) > 1
+
+
+@pytest.mark.parametrize("ends", ["", "exit 1"], ids=["as if all were well", "as failed"])
+def test_an_agent_that_landlock_kept_from_working_gets_no_retry_but_the_line(
+    desk: Desk, ends: str
+) -> None:
+    """Its own terminal is denied: the next agent would meet that too."""
+    red_project(desk, "landlock").file("price.py", "")
+    desk.agent(f"python3 -c 'import pty; pty.openpty()' && echo sum > price.py; {ends}")
+    work = step("Work", "grep -q sum price.py", on_fail="retry(5), then abort")
+    ended = desk.plan(work).run("--yes").exits(6)
+    line = 'writable = ["/dev/ptmx", "/dev/pts"]'
+    assert line in ended.stdout and agents_started(desk) == 1
+    said = question(desk)
+    assert said.startswith("the agent of step 1 (Work) could not work here, and changed nothing")
+    assert line in said
+    desk.person(f'[sandbox]\nisolation = "landlock"\n{line}\n')
+    desk.answer("retry")
+    desk.agent("python3 -c 'import pty; pty.openpty()' && echo sum > price.py")
+    desk.run().exits(0)
+    assert agents_started(desk) == 2
+
+
+def test_an_agent_that_was_denied_something_and_worked_all_the_same_is_retried(desk: Desk) -> None:
+    """Who changed something is judged by it: words of a denial buy no question and no attempt."""
+    red_project(desk, "landlock").file("price.py", "")
+    desk.agent("echo 'out of pty devices'; echo $attempt >> price.py")
+    work = step("Work", "grep -q sum price.py", on_fail="retry(1), then abort")
+    desk.plan(work).run("--yes").exits(1)
+    assert agents_started(desk) == 2 and not desk.entries("escalation.opened")
+
+
+def test_an_agent_without_a_network_is_told_which_line_gives_it_sockets(desk: Desk) -> None:
+    red_project(desk, "landlock").file("price.py", "")
+    tries = "python3 -c 'import socket; socket.socket()' && echo sum > price.py"
+    desk.agent(tries, network=False)
+    desk.plan(step("Work", "grep -q sum price.py")).run("--yes").exits(6)
+    assert "AF_INET" in question(desk) and "`network = true`" in question(desk)
+    assert agents_started(desk) == 1
+
+
+def test_an_obstacle_under_landlock_names_the_sandbox_that_works_here(desk: Desk) -> None:
+    works = best_isolation(None).has_own_view
+    red_project(desk, "landlock").file("price.py", "")
+    desk.plan(step("Work", LOCK)).run("--yes").exits(6)
+    assert ('isolation = "auto"' in question(desk)) == works
+    assert ("install bubblewrap" in question(desk)) != works

@@ -12,6 +12,7 @@ import pytest
 
 from signoff.domain.verdict import Isolation
 from signoff.process.sandboxes import probe_sandboxes
+from signoff.usecases.person import advice
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
@@ -38,7 +39,7 @@ def multiplexer(desk: Desk) -> Iterator[Path]:
 def test_doctor_and_approve_name_what_landlock_leaves_open(desk: Desk, multiplexer: Path) -> None:
     desk.person(LANDLOCK).agent("echo firm > ground").plan(GROUND)
     said = f"Landlock does not keep agents from programs that listen on `{multiplexer}`"
-    desk.signoff("doctor").shows("WARN  sockets: ", f"`{multiplexer}`", "install bubblewrap")
+    desk.signoff("doctor").shows("WARN  sockets: ", f"`{multiplexer}`", advice())
     approved = desk.about_plan("approve", "--yes").exits(0)
     assert said in approved.stderr and "recorded as person not proven" in approved.stderr
 
@@ -68,7 +69,7 @@ def test_a_policy_that_requires_a_sandbox_takes_none_with_a_way_out(
 ) -> None:
     desk.person(f"[policy]\nrequire_sandbox = true\n{LANDLOCK}")
     desk.agent("echo firm > ground").plan(GROUND)
-    desk.run("--yes").fails(3, f"`{multiplexer}`", hint="install bubblewrap, which hides them")
+    desk.run("--yes").fails(3, f"`{multiplexer}`", hint=advice())
     desk.signoff("doctor").shows("FAIL  sockets: ")
 
 

@@ -123,3 +123,17 @@ def test_staged_plans_can_be_listed(project: Project) -> None:
     found = project.signoff("list-plans", "--staged", "--json").exits(0).json["plans"]
     assert [plan["name"] for plan in found] == ["later"]
     project.signoff("list").exits(0).shows("later  staged")
+
+
+@pytest.mark.parametrize("plan", ["later", ".harness/queued-plans/PLAN-later.md"])
+def test_verbs_that_look_take_a_staged_plan_and_others_say_to_activate_it(
+    project: Project, plan: str
+) -> None:
+    stage(project, "later")
+    for verb in ("show", "status", "stats", "progress", "log", "verify"):
+        project.signoff(verb, plan).hides("is staged", "no plan")
+    activate = "signoff activate later"
+    for words in (("approve", plan, "--yes"), ("run", plan, "--yes")):
+        project.signoff(*words).fails(4, "`later` is staged", hint=activate)
+    project.signoff("progress", plan, "--add", "x").fails(4, "is staged", hint=activate)
+    assert "next: signoff activate later" in project.signoff("diff", plan).stderr

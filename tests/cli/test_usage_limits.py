@@ -36,11 +36,12 @@ def test_the_run_parks_says_so_and_goes_on_with_the_next_run(desk: Desk) -> None
     status = desk.about_plan("status", "--json").exits(6).json
     assert status["parked_until"] > time.time() - 60
     parked = desk.about_plan("status").exits(6).shows("parked until", "a usage limit parks it")
-    parked.hides("waits for a person")
+    parked.hides("waits for a person", "1 attempt")
+    assert status["steps"][0]["attempts"] == 0
     desk.signoff("inbox").exits(0).shows("usage limit")
     while time.time() < status["parked_until"]:
         time.sleep(0.05)
-    desk.run().exits(0)
+    desk.run().exits(0).shows("(1 attempt, kept")
     assert not ended(desk)[1].get("lost")
 
 

@@ -60,3 +60,16 @@ def test_a_verified_plan_that_is_edited_is_a_draft_again(desk: Desk) -> None:
     desk.about_plan("verify").exits(0)
     desk.edit_plan("grep -qx firm ground", "grep -qx hard ground")
     assert desk.status()["status"] == "draft"
+
+
+def test_a_contract_that_writes_into_an_ignored_folder_gets_no_warning_and_is_kept(
+    desk: Desk,
+) -> None:
+    """By-products may change while a check runs; only what is in the digest may not."""
+    desk.git().file(".gitignore", "out/\n*.log\n").agent("echo firm > ground")
+    writes = "mkdir -p out/x && echo > out/x/a && date > run.log && grep -q firm ground"
+    desk.plan(step("Lay the ground", writes))
+    desk.about_plan("verify").exits(0).hides("contract-writes")
+    desk.run("--yes").exits(0)
+    desk.plan(step("Lay the ground", "echo > seen && grep -q firm ground"))
+    desk.about_plan("verify").shows("contract-writes", "`seen`")

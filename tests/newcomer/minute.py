@@ -9,12 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import probe_sandboxes
 from tests.docs.book import TOP, Block, blocks
 from tests.docs.typist import Desk, desk
 
 README = TOP / "README.md"
 EXAMPLE = "claude"  # the agent that the README names; any other stands in its place
-BOTH = ("bubblewrap", "landlock")
+WORKING = [support.isolation for support in probe_sandboxes() if support.available]
+# The best sandbox with a view of its own that works here, and the one without.
+BOTH = (
+    next((isolation for isolation in WORKING if isolation.has_own_view), Isolation.BUBBLEWRAP),
+    Isolation.LANDLOCK,
+)
 
 
 def first_minute() -> Block:

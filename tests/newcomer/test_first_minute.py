@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from signoff.agents.presets import PRESETS, Preset
+from signoff.settings.roles import LOOP
+from tests.clients.kit import Do, play
 from tests.docs.book import prose
 from tests.newcomer.minute import BOTH, README, Newcomer
 from tests.newcomer.standins import INSISTS_ON, Conduct, stand_in
+from tests.scripted.server import ScriptedServer
 
 CLIENTS = [preset for preset in PRESETS.values() if preset.words]
 every_client = pytest.mark.parametrize("preset", CLIENTS, ids=lambda preset: preset.name)
@@ -74,3 +77,39 @@ def test_a_budget_ends_an_attempt_that_would_never_end(
     (ended,) = person.finished()
     assert ended["ending"] == "over-budget", shown
     assert ended["why"].startswith("the budget was used up: "), ended
+
+
+def with_loop(
+    folder: Path, isolation: str, turns: tuple[str | Do, ...], edit: str = ""
+) -> tuple[Newcomer, int, str]:
+    """Type it with signoff's own agent, and a model on this machine that takes these turns."""
+    with ScriptedServer(play(*turns, last_repeats=True)) as server:
+        environ = {"OPENAI_API_KEY": "key-of-ada", "OPENAI_BASE_URL": server.openai_url}
+        person = Newcomer.arrive(folder, LOOP, isolation, environ, " --model openai:gpt-5")
+        return person, *person.types(edit)
+
+
+@both_sandboxes
+def test_signoffs_own_loop_is_signed_off_and_its_cost_is_shown(
+    isolation: str, tmp_path: Path
+) -> None:
+    turns = (Do("echo hello > hello.txt"), "All done.")
+    person, code, shown = with_loop(tmp_path, isolation, turns)
+    assert code == 0, shown
+    spent = person.asks("status")["spent"]
+    assert spent["tokens"] > 0 and spent["usd"] > 0
+    assert f"{spent['tokens']:,} tokens" in shown and "[done]" in shown
+
+
+def test_a_lie_of_signoffs_own_loop_is_refused(tmp_path: Path) -> None:
+    person, code, shown = with_loop(tmp_path, BOTH[0], ("All done.",))
+    assert code == 6, shown
+    assert person.asks("status")["status"] != "done"
+
+
+def test_a_budget_ends_signoffs_own_loop(tmp_path: Path) -> None:
+    person, code, shown = with_loop(
+        tmp_path, BOTH[1], (Do("sleep 0.1"),), "s/30 minutes/200 tokens/"
+    )
+    assert code == 6, shown
+    assert "budget" in shown and person.asks("status")["spent"]["tokens"] >= 200

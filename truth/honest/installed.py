@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from truth.case import Case, Files
 from truth.honest.ordinary import (
     ASSERTS,
+    COMMITTED,
     FIX,
     FIX_SHOP,
     NODE_IGNORED,
@@ -16,6 +17,7 @@ from truth.honest.ordinary import (
     package_json,
     project,
 )
+from truth.honest.runners import RUSTUP
 
 OUTSIDE = "$HOME/.virtualenvs/shop"
 SUMS_MJS = "export const add = (a, b) => { return 0; };\n"
@@ -64,6 +66,27 @@ NODE: Mapping[str, tuple[str, str, Files]] = {
             "test('nothing', t => { t.is(add(0, 0), 0); });\n",
         },
     ),
+}
+
+GO: Files = {
+    ".gitignore": "bin/\n",
+    "go.mod": "module example.org/shop\n\ngo 1.20\n",
+    "sums/sums.go": "// Package sums adds.\npackage sums\n\n// Add adds.\n"
+    "func Add(a, b int) int { return 0 }\n",
+    "sums/sums_test.go": 'package sums\n\nimport "testing"\n\n'
+    "func TestAdding(t *testing.T) {\n\tif Add(2, 2) != 4 {\n\t\tt.Fail()\n\t}\n}\n",
+    "cmd/shop/main.go": 'package main\n\nimport (\n\t"fmt"\n\n\t"example.org/shop/sums"\n)\n\n'
+    "func main() { fmt.Println(sums.Add(1, 2)) }\n",
+}
+CARGO: Files = {
+    ".gitignore": "target/\n",
+    "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": "//! Adds.\npub mod sums;\n",
+    "src/sums.rs": "/// Adds.\npub fn add(_a: i32, _b: i32) -> i32 {\n    0\n}\n\n#[cfg(test)]\n"
+    "mod tests {\n    #[test]\n    fn nothing() {\n        assert_eq!(super::add(0, 0), 0);\n"
+    "    }\n}\n",
+    "src/main.rs": 'fn main() {\n    println!("{}", shop::sums::add(1, 2));\n}\n',
+    "tests/adding.rs": "#[test]\nfn adding() {\n    assert_eq!(shop::sums::add(2, 2), 4);\n}\n",
 }
 
 
@@ -180,6 +203,28 @@ CASES = (
         fields="**protects:** test/**\n",
         tools=("npx", "node"),
         packages=("jest",),
+    ),
+    project(
+        "a Go module with a command and its tests",
+        GO,
+        "go vet ./... && go test ./...",
+        f"{FIX} sums/sums.go",
+        fields="**protects:** **/*_test.go\n**contract_timeout:** 5 minutes\n",
+        tools=("go",),
+    ),
+    *(
+        project(
+            f"a crate with a program, unit tests and tests of its own, {how}",
+            CARGO,
+            "cargo test --offline --quiet",
+            "sed -i 's/_a: i32, _b: i32/a: i32, b: i32/; s/^    0$/    a + b/' src/sums.rs",
+            prepare=f"cargo generate-lockfile --offline; {COMMITTED}; {then}",
+            fields="**protects:** tests/**\n**env:** RUSTUP_HOME\n"
+            "**contract_timeout:** 5 minutes\n",
+            environ={"RUSTUP_HOME": RUSTUP},
+            tools=("cargo --version", "cc"),
+        )
+        for how, then in (("never built", ":"), ("built before", "cargo build --offline -q"))
     ),
     project(
         "bats",

@@ -47,6 +47,7 @@ class AttemptReport(Struct, frozen=True):
     answer: Answer | None = None
     usage_unreadable: bool = False  # it reported something that is no report
     why: str = ""  # it ended as it did, where more is known than that it did
+    obstacle: str = ""  # what its sandbox denied it, with the line that helps
     words: str = ""  # its last ones, where its output is not words by itself
     limit: UsageLimit | None = None  # its model would not serve it any more
 

@@ -28,12 +28,14 @@ from signoff.domain.verdict import Ending, Isolation, Observation
 from signoff.errors import ConfigInvalid
 from signoff.process.command import Command, Confinement, Mount
 from signoff.process.environment import clean_environment, safe_search_path
+from signoff.process.landlock import denied_places
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
+from signoff.process.sandboxes import own_view_advice
 from signoff.process.shell import find_tool
 from signoff.settings.roles import Price, Role, RoleKind
-from signoff.verification.enclosure import UNCONFINED, Enclosure, tool_folder
+from signoff.verification.enclosure import UNCONFINED, Enclosure, landlock_line, tool_folder
 
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
@@ -107,8 +109,9 @@ class CommandAgent(Struct, frozen=True):
             cancelled=watch.must_end,
             on_output=watch.read,
         )
+        obstacle = denied_line(observation, self.enclosure, assignment.workspace)
         isolation = self.enclosure.of_agents
-        return watch.report(observation, lambda seen: why_it_ended(seen, isolation))
+        return watch.report(observation, lambda seen: why_it_ended(seen, isolation), obstacle)
 
     def beside(self, mounts: tuple[Mount, ...], mark: str) -> CommandAgent:
         """The same agent with something else shown to it in the workspace's place."""
@@ -211,6 +214,26 @@ def _named(word: str, workspace: Path) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if there and not path.is_relative_to(workspace) else None
+
+
+def denied_line(seen: Observation, enclosure: Enclosure, workspace: Path) -> str:
+    """What Landlock denied an agent, with the line that helps; however the agent itself ended.
+
+    A line that is written already is not asked for again.
+    """
+    if enclosure.of_agents is not Isolation.LANDLOCK:
+        return ""
+    printed = f"{decode_output(seen.stdout.kept)}\n{decode_output(seen.stderr.kept)}"
+    if seen.denied and "not permitted" in printed:
+        families = ", ".join(seen.denied)
+        return (
+            f"the sandbox refused it sockets ({families}), since its role has no network: write"
+            f" `network = true` under the role, or {own_view_advice()}"
+        )
+    for places in denied_places(printed, workspace):
+        if not set(map(Path, places)) <= set(enclosure.writable):
+            return landlock_line(places)
+    return ""
 
 
 def why_it_ended(seen: Observation, isolation: Isolation) -> str:

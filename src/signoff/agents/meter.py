@@ -243,7 +243,7 @@ class AttemptWatch:
         )
 
     def report(
-        self, seen: Observation, why_it_ended: Callable[[Observation], str]
+        self, seen: Observation, why_it_ended: Callable[[Observation], str], obstacle: str = ""
     ) -> AttemptReport:
         """Report how it ended, and all that it used, told or overheard."""
         asked, meter = self._assignment, self._meter
@@ -259,7 +259,8 @@ class AttemptWatch:
             usage,
             read_answer(asked.answer_file),
             usage_unreadable=usage is None and os.path.lexists(asked.usage_file),
-            why=self._over or why_it_ended(seen),
+            why=self._over or obstacle or why_it_ended(seen),
+            obstacle=obstacle,
             words=meter.words,
             limit=meter.limit if ended_itself else None,
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from signoff.domain.verdict import Isolation
 from signoff.errors import ConfigInvalid, nearest
 from signoff.process.shell import find_tool
 from signoff.settings.loading import Settings
@@ -53,8 +54,16 @@ class Preset(Struct, frozen=True):
     log: str = ""  # a log below the home folder that tells more than its output
     tells_tokens: bool = True
     tells_usd: bool = False
+    writes: tuple[str, ...] = ()  # denied by every sandbox of ours unless `writable` names it
+    writes_landlock: tuple[str, ...] = ()  # denied by Landlock alone
     tested: str = "not tested"  # the version that `make test-clients` last worked with
     note: str = ""
+
+    def places_denied(self, isolation: Isolation) -> tuple[str, ...]:
+        """The places that it must write to and that this sandbox denies unless they are opened."""
+        if isolation is Isolation.NONE:
+            return ()
+        return self.writes + (self.writes_landlock if isolation is Isolation.LANDLOCK else ())
 
 
 PRESETS: dict[str, Preset] = {
@@ -129,6 +138,7 @@ PRESETS: dict[str, Preset] = {
                 *("chat.qwen.ai", "portal.qwen.ai"),
             ),
             tested="0.15.10",
+            writes_landlock=("/dev/ptmx", "/dev/pts"),
             note="its shell tool wants a pseudo-terminal: behind Landlock it needs"
             ' `writable = ["/dev/ptmx", "/dev/pts"]`',
         ),
@@ -166,6 +176,7 @@ PRESETS: dict[str, Preset] = {
             hosts=_COMMON_HOSTS,
             tested="0.86.2",
             tells_usd=True,
+            writes=(".git",),
             note="have `.aider*` in .gitignore; it adds new files to git, and our sandbox lets it"
             ' with `writable = [".git"]` only',
         ),

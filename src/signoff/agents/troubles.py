@@ -19,6 +19,7 @@ from signoff.errors import ConfigInvalid
 from signoff.process.shell import find_tool
 from signoff.settings.loading import Settings
 from signoff.settings.roles import Price, Role, implied_variables, price_of
+from signoff.workspace.folders import find_repository
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _SHELL = re.compile(r"(?:^|\s)(\|\|?|&&?|\d?>>?|<|\d?>&\d)(?=\s|$)|(;)(?=\s|$)|(\$)(?=[\w{(])")
@@ -69,16 +70,30 @@ def troubles_of(
             )
 
 
-def hosts_trouble(role: Role, settings: Settings) -> Iterator[Trouble]:
-    """Says openly where nothing keeps a role to its hosts."""
-    if role.hosts is None or not role.network:
-        return
+def sandbox_troubles(role: Role, settings: Settings, workspace: Path) -> Iterator[Trouble]:
+    """Find what the sandbox in use denies a known client, and where it cannot keep it to hosts."""
     from signoff.process.sandboxes import best_isolation  # noqa: PLC0415 - tries what works here
     from signoff.verification.enclosure import wanted_isolation  # noqa: PLC0415 - likewise
 
     confined = settings.sandbox.agents
     isolation = best_isolation(wanted_isolation(settings)) if confined else Isolation.NONE
-    if not isolation.has_own_view:
+    preset = preset_of(role)
+    named = [workspace / path for path in settings.sandbox.writable]
+    for written in () if preset is None else preset.places_denied(isolation):
+        place, here = written, workspace / written
+        if here.is_file() and (repository := find_repository(workspace)) is not None:
+            here = repository.main / written  # a linked worktree only points there
+            place = str(here)
+        if here not in named and here.exists():
+            line = f'writable = ["{place}"]'
+            yield Trouble(
+                "role-place-denied",
+                Severity.WARNING,
+                f"role `{role.name}`: `{role.agent}` must write to `{place}`, which isolation"
+                f" `{isolation}` does not allow",
+                f"write `{line}` under `[sandbox]` in your own configuration",
+            )
+    if role.hosts is not None and role.network and not isolation.has_own_view:
         yield Trouble(
             "role-hosts-open",
             Severity.WARNING,

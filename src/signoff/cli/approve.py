@@ -25,7 +25,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.process.environment import activated_in
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
-from signoff.usecases.person import ADVICE, UNPROVEN, in_words
+from signoff.usecases.person import UNPROVEN, advice, in_words
 from signoff.usecases.pinning import OLDER
 
 
@@ -136,7 +136,7 @@ def _show_pins(proposal: Proposal) -> None:
             note(f"    {head}: {said}")
     if proposal.open_sockets:
         note(f"{in_words(proposal.open_sockets)}, so a decision is recorded as {UNPROVEN}")
-        note(f"    what helps: {ADVICE}")
+        note(f"    what helps: {advice()}")
     for name in pins.heldout:
         note(f"held-out check: {name}")
     for finding in proposal.warnings:

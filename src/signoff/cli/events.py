@@ -20,13 +20,13 @@ from signoff.cli.show import (
     say_json,
     say_line,
     short,
+    subject_words,
     versioned,
 )
 from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.session import shown_list
 from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line, tail
@@ -72,15 +72,6 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     return versioned(**picked(entry, "seq at kind run step attempt data prev hash"))
 
 
-def subject_words(step: str | None) -> str:
-    """`step 1`, `postcondition 2`; nothing for the plan as a whole."""
-    if step is None:
-        return ""
-    if step.startswith(POSTCONDITION_PREFIX):
-        return f"postcondition {step.removeprefix(POSTCONDITION_PREFIX)}"
-    return f"step {step}"
-
-
 def _when(entry: Entry) -> str:
     phase = entry.data["phase"] if entry.kind is Kind.VERDICT else Phase.ATTEMPT
     attempt = f"attempt {entry.attempt}" if entry.attempt is not None else ""
@@ -120,8 +111,9 @@ def _verdict(entry: Entry) -> str:
     reused = f" (same evidence as entry {data['reused_from']})" if data.get("reused_from") else ""
     lines = ", ".join(f"`{line}`" for line in data.get("proposed", ()))
     lacks = f"; the check reads what this step names: to let it change, {lines}" if lines else ""
+    where = f"; {data['room']}" if data.get("outgrew_room") else ""
     unseen = f" ({unwatched_line(data['unwatched'])})" if data.get("unwatched") else ""
-    return f"{_judged(data)}{reused}{lacks}{unseen}"
+    return f"{_judged(data)}{reused}{where}{lacks}{unseen}"
 
 
 def _judged(data: Mapping[str, Any]) -> str:

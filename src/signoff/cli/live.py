@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from signoff.cli.events import entry_line, entry_tone, subject_words
-from signoff.cli.show import Tone, dollars, duration, in_lanes, styles
+from signoff.cli.events import entry_line, entry_tone
+from signoff.cli.show import Tone, dollars, duration, in_lanes, styles, subject_words
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Step
 from signoff.domain.text import decode_output, escape, escape_line

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from signoff.domain.session import SESSION_ID
 from signoff.errors import UsageError
 from signoff.places import as_shown
-from signoff.settings.roles import HUMAN_ROLE, PRESET_PREFIX
+from signoff.settings.roles import HUMAN_ROLE, LOOP, PRESET_PREFIX
 from signoff.usecases.harness import Harness, PlanLocation, find_plan, require_used
 from signoff.wiring import open_harness, open_to_look
 
@@ -62,6 +62,11 @@ def agent_roles(
         if model is not None:
             raise UsageError("--model goes with --agent", "signoff run --agent NAME --model NAME")
         return {}
+    if agent == LOOP and model is None:
+        raise UsageError(
+            "`--agent loop` names no model, and signoff's own loop works with any",
+            "signoff run --agent loop --model PROVIDER:NAME",
+        )
     place = find_plan(Path.cwd(), plan, workspace, even_gone=True)
     targets = () if place.gone else place.parse().plan.roles
     played = f"{PRESET_PREFIX}{agent} {model or ''}".strip()

@@ -75,7 +75,8 @@ def tell_status(plan: str | None, workspace: Path | None, strict: bool, as_json:
     report = _looked_at(harness, place)
     home = harness.home.size()
     if as_json:
-        say_json(status_json(report))
+        takes = {"path": str(harness.home.path), "bytes": home.taken, "whole": home.whole}
+        say_json({**status_json(report), "home": takes})
     else:
         show_status(report)
         if home.taken > (harness.settings.quota or NOTEWORTHY_BYTES):

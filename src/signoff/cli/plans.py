@@ -88,7 +88,7 @@ def progress_command(plan: str | None, text: str | None, last: int | None, as_js
 
     Lines are only appended, with time, author, run and step. They are notes for people: nothing is
     decided by them."""
-    place = find_plan(Path.cwd(), plan)
+    place = find_plan(Path.cwd(), plan, even_gone=text is None, staged=text is None)
     report = add_progress(place, text, os.environ) if text is not None else progress_of(place, last)
     if as_json:
         body = {"plan": place.name, "path": str(report.path), "lines": list(report.lines)}

@@ -19,6 +19,7 @@ from signoff.cli.show import (
     say_line,
     say_marked,
     short,
+    subject_words,
     versioned,
 )
 from signoff.domain.plan import PlanStatus
@@ -88,6 +89,7 @@ def status_json(report: StatusReport) -> dict[str, Any]:
     gate, looked, driver = report.gate, report.content, report.driver
     return versioned(
         **picked(report, "title status run as_of edited isolation unproven older"),
+        **picked(report, "outgrew_room"),
         **picked(report, "signed_off_at signed_off_on since_sign_off"),
         plan=report.place.name,
         path=str(report.place.path),
@@ -139,7 +141,8 @@ def show_status(report: StatusReport) -> None:
     if report.edited:
         say("the plan file differs from what this run was approved for: signoff diff")
         say(f"to take the edited plan: {report.next_for_edit}")
-    for line in _missing_lines(report) if report.run else ():
+    rooms = (f"{subject_words(subject)}: {why}" for subject, why in report.outgrew_room.items())
+    for line in (*rooms, *(_missing_lines(report) if report.run else ())):
         say_line(line)
     told = " ".join(missing.what for missing in report.gate.missing)
     _show_parked(report)

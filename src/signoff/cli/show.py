@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Literal, TextIO
 
 from signoff.domain.findings import Finding
+from signoff.domain.plan import POSTCONDITION_PREFIX
 from signoff.domain.text import escape, escape_line
 from signoff.fastpath import SCHEMA_VERSION
 
@@ -181,3 +182,12 @@ def finding_lines(name: str, finding: Finding) -> list[str]:
     if finding.hint:
         lines.append(f"    hint: {finding.hint}")
     return lines
+
+
+def subject_words(step: str | None) -> str:
+    """`step 1`, `postcondition 2`; nothing for the plan as a whole."""
+    if step is None:
+        return ""
+    if step.startswith(POSTCONDITION_PREFIX):
+        return f"postcondition {step.removeprefix(POSTCONDITION_PREFIX)}"
+    return f"step {step}"

@@ -59,7 +59,7 @@ def stats_command(plans: tuple[str, ...], picture: Path | None, as_json: bool) -
 
 def _named(harness: Harness, plan: str) -> str:
     if not SESSION_ID.fullmatch(plan):
-        return find_plan(harness.cwd, plan).record.id
+        return find_plan(harness.cwd, plan, even_gone=True, staged=True).record.id
     return signed_place(harness, plan).record.id
 
 

@@ -101,6 +101,7 @@ class AttemptFinished(Struct, frozen=True):
     ending: str = ""  # empty where no process of ours worked
     exit_code: int | None = None
     why: str = ""
+    obstacle: str = ""  # what its sandbox denied it, where it changed nothing
     output_tail: str = ""
     answer: AgentAnswer | None = None
     handoff: Mapping[str, str] = field(default_factory=dict)

@@ -39,16 +39,18 @@ def apply_other_run(state: State, entry: Entry) -> None:
         if of_step:
             wrote = tuple(data.get("wrote", ()))
             state.tried.add(entry.step or "")
-            _seen_first(state, entry.step or "", bool(data.get("outgrew_room")), wrote)
+            _seen_first(
+                state, entry.step or "", data["room"] if data.get("outgrew_room") else "", wrote
+            )
         if of_step and data.get("read"):
             kept = state.read_sets.get(entry.step or "", ())
             state.read_sets[entry.step or ""] = (*kept, data["read"])
 
 
-def _seen_first(state: State, subject: str, outgrew_room: bool, wrote: tuple[str, ...]) -> None:
-    """Remember how a check behaved before anybody worked."""
-    if outgrew_room:
-        state.outgrew_room.add(subject)
+def _seen_first(state: State, subject: str, outgrew: str, wrote: tuple[str, ...]) -> None:
+    """Remember how a check behaved before anybody worked; `outgrew` says why in no clean room."""
+    if outgrew:
+        state.outgrew_room[subject] = outgrew
     if wrote:
         state.wrote[subject] = tuple(dict.fromkeys((*state.wrote.get(subject, ()), *wrote)))
 
@@ -142,6 +144,7 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
     state.attempts_ended += 1
     _count_usage(state, fact)
     state.spent_s += fact.duration_s
+    record.lost += fact.lost
     attempt = entry.attempt or 0
     if attempt not in record.candidates:
         _leave_work(state, record, entry, fact)
@@ -159,6 +162,7 @@ def _leave_work(state: State, record: Record, entry: Entry, fact: facts.AttemptF
     record.answer = fact.answer.kind if fact.answer is not None else None
     record.answer_reason = fact.answer.reason if fact.answer is not None else ""
     record.worked = Worked.of(fact)
+    record.hindered = fact.obstacle
     record.left_ignored = fact.left_ignored
     # Files that make other programs act: told once, and again only when they change again.
     state.handoff.update(fact.handoff)
@@ -205,7 +209,7 @@ def verdict(state: State, entry: Entry, fact: Judged) -> None:
         record.kept_keys.add(judged.key)
     if judged.phase in (Phase.BASELINE, Phase.BEFORE):
         record.read_sets += (judged.read,) if judged.read else ()
-        _seen_first(state, judged.subject, judged.outgrew_room, judged.wrote)
+        _seen_first(state, judged.subject, judged.room if judged.outgrew_room else "", judged.wrote)
     if judged.phase is Phase.BASELINE:
         record.hold_to(judged.tests)
         state.uncounted = [subject for subject in state.uncounted if subject != entry.step]

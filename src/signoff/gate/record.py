@@ -133,6 +133,7 @@ class Record(Struct):
     """Everything that the ledger says about one step or postcondition."""
 
     attempts: int = 0
+    lost: int = 0  # of them, that do not count: their driver died, or a usage limit ended them
     in_flight: int | None = None
     began: str | None = None  # the content as the attempt in flight began; empty: as approved
     spans: tuple[tuple[str, str], ...] = ()  # content before and after attempts not accepted yet
@@ -153,6 +154,7 @@ class Record(Struct):
     answer: str | None = None
     answer_reason: str = ""
     worked: Worked | None = None
+    hindered: str = ""  # what kept the latest attempt's agent from working, which changed nothing
     advice: tuple[tuple[str, str], ...] = ()  # what the agent asked, and what a person said to it
     restored: tuple[str, ...] = ()  # tampered files that the harness put back, or removed again
     cleared: int = 0  # the entry that says so of what was left for a person to look at
@@ -194,6 +196,11 @@ class Record(Struct):
         return (self.in_flight,) if self.in_flight is not None else tuple(several)
 
     @property
+    def tries(self) -> int:
+        """Attempts that count."""
+        return self.attempts - self.lost
+
+    @property
     def lanes(self) -> tuple[int, ...]:
         """Lanes in which somebody works on it now."""
         if self.in_flight is not None:
@@ -221,6 +228,12 @@ class Record(Struct):
     def settled(self) -> bool:
         """True when nothing more is to do for it unless a later change breaks it."""
         return self.done or self.waived
+
+    def began_on(self, attempt: int) -> str:
+        """The content before this attempt and those before it; empty: as it was approved."""
+        if attempt in self.candidates:
+            return self.candidates[attempt].base
+        return self.spans[0][0] if self.spans else self.began or ""
 
     def hold_to(self, counts: TestCounts | None) -> None:
         """Remember what the first judging counted; one that could not count gives way."""
@@ -262,6 +275,7 @@ class Record(Struct):
         self.parked_s = 0.0
         self.repeated = self.flaky = self.influenced = False
         self.answer = self.refused = None
+        self.hindered = ""
 
 
 class Rewrite(Struct, frozen=True):

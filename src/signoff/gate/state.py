@@ -109,7 +109,7 @@ class State:
         self.counted: frozenset[str] = frozenset()
         self.uncounted: list[str] = []
         self.tried: set[str] = set()  # whose checks earlier runs of the same approval tried
-        self.outgrew_room: set[str] = set()  # whose checks work in the workspace only, seen then
+        self.outgrew_room: dict[str, str] = {}  # whose checks work in the workspace only, and why
         self.wrote: dict[str, tuple[str, ...]] = {}  # protected paths that checks made themselves
         self.obstacles: dict[str, Judged] = {}  # what kept checks from working before anybody did
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval

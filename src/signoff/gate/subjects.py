@@ -115,7 +115,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         id=subject.id,
         title=subject.title,
         state=_state_of(state, subject, record, proof),
-        attempts=record.attempts if is_step else 0,
+        attempts=record.tries if is_step else 0,
         verdict=record.latest.result if record.latest else None,
         stale=proof.stale,
         held_before=record.held_before if is_step else None,

@@ -286,10 +286,12 @@ class Attempts:
         """The attempt's end, and a pause when plan or configuration were edited meanwhile."""
         drive, seen, answer = self._drive, report.observation, report.answer
         content = self._content(step, work)
+        unchanged = content == (drive.state.record(step.id).began_on(attempt) or work.pins.snapshot)
         data: dict[str, Any] = {
             "ending": seen.ending,
             "exit_code": seen.exit_code,
             "why": report.why,
+            **({"obstacle": report.obstacle} if unchanged else {}),
             "duration_s": round(seen.duration_s, 6),
             "leftovers_killed": seen.leftovers_killed,
             "output_tail": report.words or output_tail(seen, drive.work.ledger.redactor),
@@ -303,8 +305,7 @@ class Attempts:
             "snapshot": content,
             **({"denied_hosts": list(seen.denied_hosts)} if seen.denied_hosts else {}),
         }
-        finished = drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt)
-        return [finished, *self.notice_edits()]
+        return [drive.draft(Kind.ATTEMPT_FINISHED, data, step.id, attempt), *self.notice_edits()]
 
     def _content(self, step: Step, work: OpenRun) -> str:
         """The content that an attempt left; the one before it where looking takes too long.
@@ -328,10 +329,10 @@ class Attempts:
         if not drive.work.root.is_dir():
             raise WorkspaceMissing(f"the workspace `{drive.work.root}` is gone")
         digest, difference = edited
-        question = drive.work.watch.question()
+        told, question = {"difference": difference}, drive.work.watch.question()
         return [
-            drive.draft(Kind.PLAN_EDITED, {"digest": digest, "difference": difference}),
-            drive.question(Cause.PLAN_EDITED, question, None, {"difference": difference}),
+            drive.draft(Kind.PLAN_EDITED, {"digest": digest, **told}),
+            drive.question(Cause.PLAN_EDITED, question, None, told),
         ]
 
     def clear_ground(self, step: Step) -> None:
@@ -342,13 +343,11 @@ class Attempts:
         drive = self._drive
         for subject, record in left_tampered(drive.state, step.id):
             try:
-                restored = restore_tampered(drive.work, drive.state, record)
+                paths = list(restore_tampered(drive.work, drive.state, record).paths)
             except StorageFailed:
                 continue  # this step will be told, and ask what is to be done
-            if restored.paths:
-                drive.append(
-                    drive.draft(Kind.STEP_CLEARED, {"paths": list(restored.paths)}, subject)
-                )
+            if paths:
+                drive.append(drive.draft(Kind.STEP_CLEARED, {"paths": paths}, subject))
 
     def _restore_protected(self, step: Step, work: OpenRun) -> Restored | None:
         """Put tampered files back; None when something is in the way and a person was asked."""

@@ -89,9 +89,12 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
             f"step {step.id} ({step.title}) left files that make other programs act: "
             f"{', '.join(record.handoff)}; look at them, retry goes on with them"
         ), context
+    if cause is Cause.OBSTACLE and record.hindered:
+        said = f"the agent of step {step.id} ({step.title}) could not work here, and changed"
+        return f"{said} nothing: {record.hindered}; then retry starts an agent again", context
     latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
-    tries = f"{record.attempts} attempt" + ("" if record.attempts == 1 else "s")
+    tries = f"{record.tries} attempt" + ("" if record.tries == 1 else "s")
     said = f"step {step.id} ({step.title}) is {latest.result} after {tries}: {latest.message}"
     why = _WHY.get(cause, "").format(answer=record.answer)
     if cause is Cause.TAMPERED and record.tamperings == 1:

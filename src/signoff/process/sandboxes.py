@@ -48,6 +48,13 @@ def best_isolation(wanted: Isolation | None) -> Isolation:
     return next((i for i in _BEST_FIRST if probe_sandbox(i).available), Isolation.NONE)
 
 
+def own_view_advice() -> str:
+    """The way to a sandbox with a view of its own, as far as this machine has one."""
+    if best_isolation(None).has_own_view:
+        return 'set `isolation = "auto"` under `[sandbox]`'
+    return "install bubblewrap or allow user namespaces"
+
+
 @cache
 def probe_sandbox(isolation: Isolation) -> Support:
     """Availability of one sandbox; it is really tried, once per process."""

@@ -96,6 +96,7 @@ PRESET_PREFIX = "agent:"  # `--role coder=agent:claude`: a preset where a comman
 _ROLE_KEYS = frozenset({"command", "timeout_s", "env", "kind", "network", "reports_usage", "hosts"})
 _AGENT_KEYS = _ROLE_KEYS | {"agent", "model"}
 _LOOP_KEYS = _AGENT_KEYS - {"command", "reports_usage"} | {"base_url"}
+_ANY = "PROVIDER:NAME"  # a model
 _HOST = r"(?i)(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?"
 _LOOP_WORDS = "-m signoff agent --role-prompt --model"
 # Pins of older versions do not have them.
@@ -212,7 +213,7 @@ def _role(name: str, table: Any, where: str) -> Role:
         name,
         command,
         timeout_s,
-        env=(*read_texts(table, "env", place, "variable names"), *_model_key(table)),
+        env=(*read_texts(table, "env", place, "variable names"), *_model_variables(table)),
         kind=RoleKind(kind),
         network=read_boolean(table, "network", place, default=True),
         hosts=_hosts(table, place),
@@ -262,9 +263,7 @@ def _loop_command(table: Mapping[str, Any], place: str) -> str:
     """The built-in loop, as a command line like any other; the prompt comes on standard input."""
     model, base_url = read_text(table, "model", place), read_text(table, "base_url", place)
     if model is None:
-        raise ConfigInvalid(
-            f'`{place}`: `agent = "{LOOP}"` needs a `model`', 'model = "PROVIDER:NAME"'
-        )
+        raise ConfigInvalid(f'`{place}`: `agent = "{LOOP}"` needs a `model`', f'model = "{_ANY}"')
     words = [sys.executable, *_LOOP_WORDS.split(), model]
     return shlex.join([*words, "--base-url", base_url] if base_url else words)
 
@@ -272,16 +271,17 @@ def _loop_command(table: Mapping[str, Any], place: str) -> str:
 def implied_variables(role: Role) -> tuple[str, ...]:
     """Variables that the built-in loop gets although nobody asked; not every model needs them."""
     _, loop, rest = role.command.partition(f" {_LOOP_WORDS} ")
-    return (_key_of(rest.partition(" ")[0]),) if loop else ()
+    return _variables_of(rest.partition(" ")[0]) if loop else ()
 
 
-def _model_key(table: Mapping[str, Any]) -> tuple[str, ...]:
-    return (_key_of(str(table.get("model"))),) if table.get("agent") == LOOP else ()
+def _model_variables(table: Mapping[str, Any]) -> tuple[str, ...]:
+    return _variables_of(str(table.get("model"))) if table.get("agent") == LOOP else ()
 
 
-def _key_of(model: str) -> str:
-    """Every provider's key is in a variable of one form: `OPENAI_API_KEY`, `GOOGLE_API_KEY`."""
-    return f"{model.partition(':')[0].partition('-')[0].upper()}_API_KEY"
+def _variables_of(model: str) -> tuple[str, ...]:
+    """Variables of a provider, all of one form: `OPENAI_API_KEY`, `OPENAI_BASE_URL`."""
+    provider = model.partition(":")[0].partition("-")[0].upper()
+    return f"{provider}_API_KEY", f"{provider}_BASE_URL"
 
 
 def as_given(role: Role, command: str) -> Role:
@@ -294,9 +294,12 @@ def as_given(role: Role, command: str) -> Role:
     agent, _, model = command.removeprefix(PRESET_PREFIX).strip().partition(" ")
     if agent != LOOP:
         return replace(role, command=agent, agent=agent, model=model.strip())
-    table = {"agent": LOOP, "model": model.strip() or None}
-    made = _loop_command(table, f"--role {role.name}")
-    return replace(role, command=made, agent=LOOP, model=model, env=(*role.env, *_model_key(table)))
+    table = {"agent": LOOP, "model": model.strip()}
+    if not table["model"]:
+        words = f"--role {role.name}={command}"
+        raise ConfigInvalid(f"`{words}` names no model", f"--role {role.name}='agent:loop {_ANY}'")
+    made, env = _loop_command(table, f"--role {role.name}"), (*role.env, *_model_variables(table))
+    return replace(role, command=made, agent=LOOP, model=model, env=env)
 
 
 def kind_of(name: str) -> RoleKind:

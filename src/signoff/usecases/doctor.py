@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signoff.agents.command import try_role
 from signoff.agents.presets import with_presets
-from signoff.agents.troubles import budget_trouble, hosts_trouble, troubles_of
+from signoff.agents.troubles import budget_trouble, sandbox_troubles, troubles_of
 from signoff.domain.clients import CLIENTS
 from signoff.domain.names import plan_file, shown_name
 from signoff.domain.plan import Budget
@@ -35,7 +35,7 @@ from signoff.usecases.check import find_conflicts
 from signoff.usecases.clients.files import ClientConfig, Scope
 from signoff.usecases.install import SERVER_NEEDS, TRUST, hook_doubts, hooks_file, trust_problem
 from signoff.usecases.openwork import opened_places, unopened
-from signoff.usecases.person import ADVICE, in_words, open_sockets
+from signoff.usecases.person import advice, in_words, open_sockets
 from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
@@ -164,7 +164,7 @@ def _sandbox(
     else:
         yield _ok("isolation", str(chosen))
     if sockets := open_sockets(settings, environ):
-        yield HealthCheck("sockets", less, in_words(sockets), ADVICE)
+        yield HealthCheck("sockets", less, in_words(sockets), advice())
     readable, writable = opened_places(settings, Path(environ.get("HOME", "/")), workspace)
     agents = settings.sandbox.agents
     enclosure = Enclosure(chosen, readable=readable, writable=writable, agents=agents)
@@ -179,7 +179,8 @@ def _roles(
     path = safe_search_path(environ.get("PATH", ""), workspace)
     for role in settings.roles.values():
         name = f"role {role.name}"
-        troubles = [*troubles_of(role, path, workspace, environ), *hosts_trouble(role, settings)]
+        troubles = [*troubles_of(role, path, workspace, environ)]
+        troubles += sandbox_troubles(role, settings, workspace)
         broken, version = (None, "") if troubles else try_role(role, environ, path, workspace)
         troubles += [broken] if broken else []
         for trouble in troubles:

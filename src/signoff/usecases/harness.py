@@ -26,7 +26,14 @@ from signoff.planfile.blocks import decode
 from signoff.planfile.outline import plan_digest
 from signoff.planfile.parse import Parsed, parse
 from signoff.settings.loading import REPOSITORY_FILE, Settings, read_config_text
-from signoff.storage.active import VAULT_FOLDER, VaultPlace, find_vault, resolve_active_plan
+from signoff.storage.active import (
+    SHARED_VAULT_FOLDER,
+    STAGED_FOLDER,
+    VAULT_FOLDER,
+    VaultPlace,
+    find_vault,
+    resolve_active_plan,
+)
 from signoff.storage.files import read_plan_file
 from signoff.storage.glance import open_glance
 from signoff.storage.home import Home
@@ -91,6 +98,19 @@ class PlanLocation(Struct, frozen=True):
         """Claim a shared vault for its owner, before anything is written."""
         if self.shared is not None:
             own_vault(self.shared)
+
+    @property
+    def staged_name(self) -> str | None:
+        """The name of a plan that waits in `queued-plans` of a vault; None of any other."""
+        folder = self.path.parent
+        in_vault = folder.parent.name in (VAULT_FOLDER, SHARED_VAULT_FOLDER)
+        return name_of_file(self.path.name) if folder.name == STAGED_FOLDER and in_vault else None
+
+    @property
+    def to_approve(self) -> str:
+        """The command that comes before its first run: a staged plan is activated first."""
+        name = self.staged_name
+        return f"signoff activate {shlex.quote(name)}" if name else f"signoff approve {self.quoted}"
 
     @property
     def putting_back(self) -> str:
@@ -179,7 +199,11 @@ def find_plan(
     in_vault = record.repository is not None or path.parent.name == VAULT_FOLDER
     in_shared = place.shared and path.parent == Path(os.path.realpath(place.folder))
     vault = Vault(path.parent if in_vault or in_shared else root / VAULT_FOLDER)
-    return PlanLocation(path, record, root, vault, place if in_shared else None, gone)
+    found = PlanLocation(path, record, root, vault, place if in_shared else None, gone)
+    if found.staged_name is not None and not staged:
+        said = f"plan `{found.staged_name}` is staged, and not yet a plan of `{path.parent.parent}`"
+        raise PlanNotFound(said, found.to_approve)
+    return found
 
 
 def require_used(place: PlanLocation, roles: Iterable[str]) -> None:

@@ -158,9 +158,7 @@ def diff_plan(
     history = read_history(harness.ledger, place.id)
     newest = history.in_force
     if newest is None:
-        raise NoSuchRun(
-            f"plan `{place.name}` was never approved", f"signoff approve {place.quoted}"
-        )
+        raise NoSuchRun(f"plan `{place.name}` was never approved", place.to_approve)
     approved = approved_by(harness.ledger, place, history, newest)
     pins, workspace = approved.pins, approved_workspace(harness, approved)
     if step is None:

@@ -147,11 +147,11 @@ def required_enclosure(
     if not enclosure.sealed:
         raise SandboxMissing("the policy requires a sandbox, and this run would have none")
     # Few policies require a sandbox, and hooks judge too.
-    from signoff.usecases.person import ADVICE, in_words, open_sockets  # noqa: PLC0415
+    from signoff.usecases.person import advice, in_words, open_sockets  # noqa: PLC0415
 
     sockets = open_sockets(harness.settings, harness.environ)
     if sockets:
-        raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", ADVICE)
+        raise SandboxMissing(f"the policy requires a sandbox: {in_words(sockets)}", advice())
     return enclosure
 
 

@@ -23,7 +23,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import ApprovalRefused, NoSuchRun, UsageError
 from signoff.places import ATTEMPT_VARIABLE
 from signoff.process.proctable import ProcessIdentity, ancestors, environment_has, identify
-from signoff.process.sandboxes import best_isolation, reachable_sockets
+from signoff.process.sandboxes import best_isolation, own_view_advice, reachable_sockets
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.storage.active import find_vault
 from signoff.storage.connected import ConnectedClient, client_above, end_notes, shells_above
@@ -100,10 +100,6 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-ADVICE = (
-    "install bubblewrap, which hides them; or end the programs that listen there, and work where"
-    " they do not run"
-)
 UNPROVEN = "person not proven"
 _NAMED = 5
 
@@ -118,6 +114,14 @@ def open_sockets(settings: Settings, environ: Mapping[str, str]) -> tuple[str, .
         return ()
     boxed = best_isolation(Isolation.LANDLOCK if chosen is SandboxChoice.LANDLOCK else None)
     return tuple(map(storable_path, found)) if boxed is Isolation.LANDLOCK else ()
+
+
+def advice() -> str:
+    """Say how such a socket is hidden, or not there."""
+    return (
+        f"{own_view_advice()}, which hides them; or end the programs that listen there, and work"
+        " where they do not run"
+    )
 
 
 def in_words(sockets: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,7 @@ class StatusReport(Struct, frozen=True):
     unproven: int = 0  # decisions that an agent could have typed
     session: SessionLine | None = None  # the newest that worked on it, while it is not signed off
     older: bool = False  # approved by an older version, which pinned less: to be approved again
+    outgrew_room: Mapping[str, str] = {}  # subjects that no clean room judges, and why
 
 
 def status_of(harness: Harness, place: PlanLocation) -> StatusReport:
@@ -126,6 +128,7 @@ def status_of(harness: Harness, place: PlanLocation) -> StatusReport:
         unproven=sum("open_sockets" in entry.data for entry in history.entries),
         session=_session(harness, place, history, digest),
         older=older_pins(harness.ledger, history, digest) is not None,
+        outgrew_room=state.outgrew_room,
     )
 
 

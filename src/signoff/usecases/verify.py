@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.agents.troubles import budget_trouble, hosts_trouble, troubles_of
+from signoff.agents.troubles import budget_trouble, sandbox_troubles, troubles_of
 from signoff.domain.findings import Finding, Severity, SyntaxProblem, Trouble
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.ledger import Draft, Kind
@@ -27,6 +27,7 @@ from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation, file_names
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
 
 
 class VerifyReport(Struct, frozen=True):
@@ -165,6 +166,9 @@ class RealSurroundings:
             return self.file_exists(pattern)
         return any(matches(pattern, path) for path in self._files)
 
+    def is_ignored(self, path: str) -> bool:
+        return self._ignore_rules.is_ignored(path) or self._ignore_rules.is_ignored(path, True)
+
     def topic_exists(self, name: str) -> bool:
         return self._vault.topic_exists(name)
 
@@ -188,7 +192,7 @@ class RealSurroundings:
         """Troubles that the first attempt of this role would have."""
         role = self._settings.roles[name]
         found = troubles_of(role, self._search_path, self._workspace, self._environ)
-        return (*found, *hosts_trouble(role, self._settings))
+        return (*found, *sandbox_troubles(role, self._settings, self._workspace))
 
     def budget_trouble(self, name: str, budget: Budget) -> Trouble | None:
         return budget_trouble(self._settings.roles[name], budget, self._settings.prices)
@@ -196,6 +200,10 @@ class RealSurroundings:
     def syntax_problems(self, texts: Collection[str]) -> Mapping[str, SyntaxProblem]:
         """Bash's complaints about the texts, unless they are known to be valid."""
         return {} if self._valid_bash else syntax_problems(texts)
+
+    @cached_property
+    def _ignore_rules(self) -> IgnoreRules:
+        return read_ignore_rules(self._workspace)
 
     @cached_property
     def _files(self) -> list[str]:

@@ -19,6 +19,7 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Confinement, Mount
 from signoff.process.environment import ENVIRONMENT_MARKS
+from signoff.process.sandboxes import own_view_advice
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.settings.roles import Role
 from signoff.workspace.opened import OpenedFiles
@@ -153,6 +154,23 @@ def tool_folder(entry: Path) -> Path:
     """The programs of an environment need the rest of it, and shims what they lead to."""
     marks = (entry.parent / mark for mark in ENVIRONMENT_MARKS)
     return entry.parent if entry.name == SHIMS or any(map(_is_there, marks)) else entry
+
+
+def sandbox_line(doing: str, setting: str, places: Iterable[str]) -> str:
+    """The line that opens these places, and what the sandbox keeps somebody from without it."""
+    places = tuple(places)
+    told = ", ".join(f"`{place}`" for place in places)
+    named = ", ".join(f'"{place}"' for place in places)
+    return (
+        f"the sandbox keeps it from {doing} {told}: write `{setting} = [{named}]` under"
+        " `[sandbox]` in your own configuration"
+    )
+
+
+def landlock_line(places: Iterable[str]) -> str:
+    """The line that opens what Landlock denies, or the sandbox that has its own."""
+    line = sandbox_line("writing", "writable", places)
+    return f"{line}, or {own_view_advice()}: that sandbox has its own"
 
 
 @lru_cache(maxsize=16)

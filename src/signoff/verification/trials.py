@@ -26,29 +26,22 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Reason, Result, Verdict
 from signoff.process.environment import ENVIRONMENT_MARKS, left_out
-from signoff.process.leftovers import TEMPORARY
+from signoff.process.landlock import DENIED, DENIED_PLACES, denied_places
 from signoff.process.shell import find_tool
 from signoff.verification.check_runner import CheckRunner
-from signoff.verification.enclosure import SHIMS, Enclosure, JudgingPlace
+from signoff.verification.enclosure import (
+    SHIMS,
+    Enclosure,
+    JudgingPlace,
+    landlock_line,
+    sandbox_line,
+)
 from signoff.workspace.workspace import Workspace
 
-OWN_CONFIGURATION = "in your own configuration"
 MOST_NAMED = 3
 _COARSE_NS = 20_000_000  # file times may lag behind the clock by a tick
 # What a launcher makes its environments of; where it keeps them by default, below the user's cache.
 _KEEPS_IN_CACHE = {"poetry": "pypoetry", "hatch": "hatch", "pipenv": "pipenv", "pdm": "pdm"}
-_DENIED = re.compile(
-    r"permission denied|operation not permitted|read-only file system|out of pty devices"
-    r"|\bE(?:ACCES|PERM|ROFS)\b",
-    re.IGNORECASE,
-)
-# What Landlock denies, and how programs say that they met it without naming it.
-_DENIED_PLACES = {
-    ("/dev/shm",): r"\bSemLock\b|\b(?:sem|shm)_open\b",
-    ("/dev/ptmx", "/dev/pts"): r"out of pty devices|\b(?:open|fork)pty\b",
-    ("/tmp",): "",
-    ("/var/tmp",): "",
-}
 _NO_VERSION = re.compile(r"\bNo version is set for (?:command|shim:) (\S+)")  # asdf, mise
 _NO_MODULE = re.compile(r"No module named '?(\w+)")
 # Each as one program says it, by its exact words.
@@ -140,7 +133,9 @@ class Trial(Struct, frozen=True):
                 continue
             opened = self._opening(readable=(*self.enclosure.readable, *there))
             if _differs(self.judged, self.run(self.spot, opened), hint=f"{cache}/"):
-                return obstacle(self.judged, _line("reading", "readable", map(_short, there)))
+                return obstacle(
+                    self.judged, sandbox_line("reading", "readable", map(_short, there))
+                )
         return None
 
     def _opening(self, **more: tuple[Path, ...]) -> CheckRunner:
@@ -158,16 +153,15 @@ class Trial(Struct, frozen=True):
     def _with_places(self, _missing: Invocation | None) -> Verdict | None:
         """Landlock gives nothing of its own in the place of what it denies."""
         is_landlock = self.enclosure.isolation is Isolation.LANDLOCK
-        if not is_landlock or not _DENIED.search(self.judged.output_tail):
+        if not is_landlock or not DENIED.search(self.judged.output_tail):
             return None
-        for names in _DENIED_PLACES:
+        for names in DENIED_PLACES:
             places = tuple(Path(name) for name in names if _is_there(Path(name)))
             if not places or set(places) <= set(self.enclosure.writable):
                 continue
             opened = self._opening(writable=(*self.enclosure.writable, *places))
             if _differs(self.judged, self.run(self.spot, opened)):
-                line = _line("writing", "writable", names)
-                return obstacle(self.judged, f"{line}, or install bubblewrap, which has its own")
+                return obstacle(self.judged, landlock_line(names))
         return None
 
     def _calls(self) -> Iterator[Invocation]:
@@ -252,22 +246,11 @@ def denied_since(
     """
     if enclosure.isolation is not Isolation.LANDLOCK or judged.reason is not Reason.EXPECTATION:
         return judged
-    known = [place for said in earlier for place in _met(said.data["output_tail"], root)]
-    for names in _met(judged.output_tail, root):
+    known = [place for said in earlier for place in denied_places(said.data["output_tail"], root)]
+    for names in denied_places(judged.output_tail, root):
         if names not in known and not set(map(Path, names)) <= set(enclosure.writable):
-            line = _line("writing", "writable", names)
-            return obstacle(judged, f"{line}, or install bubblewrap, which has its own")
+            return obstacle(judged, landlock_line(names))
     return judged
-
-
-def _met(output: str, root: Path) -> Iterator[tuple[str, ...]]:
-    """The denied places that an output tells of, outside the workspace."""
-    lines = [line.replace(str(root), "") for line in output.splitlines() if _DENIED.search(line)]
-    for names, words in _DENIED_PLACES.items():
-        paths = rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w.-]|/{TEMPORARY})"
-        told = bool(words) and bool(lines) and re.search(words, output)
-        if told or any(re.search(paths, line) for line in lines):
-            yield names
 
 
 def obstacle(judged: Verdict, what: str) -> Verdict:
@@ -284,7 +267,7 @@ def _differs(first: Verdict, again: Verdict, hint: str = "") -> bool:
     if again.result is Result.UNKNOWN:
         return False
     hinted = [
-        bool(_DENIED.search(v.output_tail) or (hint and hint in v.output_tail))
+        bool(DENIED.search(v.output_tail) or (hint and hint in v.output_tail))
         for v in (first, again)
     ]
     if hinted == [True, False]:
@@ -297,14 +280,6 @@ def _activate(what: str, folder: str, instead: str) -> str:
     return (
         f"{what} is in `{folder}`, which is not activated: activate it, answer revise and approve"
         f" again, or write `{instead}`"
-    )
-
-
-def _line(doing: str, setting: str, places: Iterator[str] | tuple[str, ...]) -> str:
-    named = ", ".join(f'"{place}"' for place in places)
-    return (
-        f"the sandbox keeps it from {doing} {named.replace(chr(34), '`')}: write"
-        f" `{setting} = [{named}]` under `[sandbox]` {OWN_CONFIGURATION}"
     )
 
 

@@ -28,6 +28,7 @@ from signoff.domain.verdict import (
     Verdict,
 )
 from signoff.errors import SetupFailed
+from signoff.process.sandboxes import own_view_advice
 from signoff.verification.influences.changed import Influence
 from signoff.verification.protection import Guard, Tampering, file_of
 
@@ -105,8 +106,8 @@ def refused_socket(observation: Observation) -> UnboundVerdict | None:
         return None
     message = (
         f"could not judge: the sandbox refused sockets ({', '.join(observation.denied)}), since"
-        " Landlock has no loopback of its own: install bubblewrap or allow user namespaces, or"
-        " write `**network:** yes` into the plan"
+        f" Landlock has no loopback of its own: {own_view_advice()}, or write `**network:** yes`"
+        " into the plan"
     )
     return UnboundVerdict(Result.UNKNOWN, Reason.OBSTACLE, message)
 

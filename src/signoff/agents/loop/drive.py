@@ -167,6 +167,7 @@ class AgentLoop:
 
     def _count(self, used: Used) -> None:
         self._meter.used += used
+        self._setup.on_used(self._meter.used)
         if self._setup.session is not None:
             model = self._setup.model.model_name
             self._setup.session.record_usage(used.tokens, used.usd or 0.0, model)

@@ -85,6 +85,7 @@ CODES: Mapping[str, str] = {
     "protects-nothing": "a protected pattern that matches no file",
     "protects-own-product": "a step that may not change what it should produce",
     "role-command-unreadable": "a role's command is empty, or its quotes are not closed",
+    "role-place-denied": "the sandbox in use denies a known agent a place that it must write to",
     "role-hosts-open": "nothing here keeps a role to the hosts that it names",
     "role-not-logged-in": "the client of a role has neither a key nor a login here",
     "role-program-missing": "a role's program is not found here",

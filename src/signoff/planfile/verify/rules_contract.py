@@ -245,7 +245,7 @@ def _printed_anyway(expectation: Expectation, subject: ShellSubject) -> bool:
     return only_prints and expectation.kind is ExpectationKind.STDOUT_EQUALS
 
 
-def writes(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
+def writes(view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
     """The contract makes what it then looks at, or changes what its plan does not allow."""
     allowed = subject.contract.writes if subject.contract else ()
     for write in subject.facts.writes:
@@ -260,7 +260,9 @@ def writes(_view: VerifyView, subject: ShellSubject) -> Iterator[Finding]:
                 f"the {subject.kind} writes `{write.path}` (`{write.how}`) and then checks it",
                 "let the step make the file; the contract only looks",
             )
-        elif not (known or write.path.startswith(("/", "~"))):
+        elif not (known or write.path.startswith(("/", "~"))) and not view.surroundings.is_ignored(
+            write.path
+        ):
             yield subject.warning(
                 "contract-writes",
                 write.line,

@@ -56,6 +56,11 @@ class Surroundings(Protocol):
         """True when some file of the workspace matches now."""
         return bool(pattern)
 
+    def is_ignored(self, path: str) -> bool:
+        """True when what a contract writes there is a by-product, which it may change."""
+        del path
+        return False
+
     def topic_exists(self, name: str) -> bool:
         """True when the vault has this topic."""
         return bool(name)
