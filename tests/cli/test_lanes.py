@@ -282,6 +282,40 @@ def test_a_lane_holds_dependencies_that_nobody_can_change(confined: Desk) -> Non
     assert confined.read("used-1") == confined.read("used-2") == "1\n"
 
 
+def test_an_agent_in_a_lane_can_write_its_own_copy_of_what_is_shared(confined: Desk) -> None:
+    confined.roles["lanes"] = '[lanes]\nshare = ["node_modules"]\n'
+    confined.file(".gitignore", "node_modules/\n").file("node_modules/tool/index.js", "1\n")
+    confined.agent(
+        f"{together(2)}\necho $SIGNOFF_STEP >> node_modules/tool/index.js\n"
+        f"cp node_modules/tool/index.js used-$SIGNOFF_STEP\n{WRITE}"
+    )
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("node_modules/tool/index.js") == "1\n"
+    assert [confined.read(f"used-{i}") for i in (1, 2)] == ["1\n1\n", "1\n2\n"]
+
+
+def test_what_a_lane_shares_is_as_the_workspace_has_it_by_then(confined: Desk) -> None:
+    confined.roles["lanes"] = '[lanes]\nshare = ["node_modules"]\n'
+    confined.file(".gitignore", "node_modules/\n").file("node_modules/tool/index.js", "old\n")
+    there = confined.workspace / "node_modules/tool/index.js"
+    # The next step begins in a lane that was used before, which its agent wrote in.
+    confined.agent(
+        f"cat node_modules/tool/index.js > used-$SIGNOFF_STEP\n"
+        f"echo mine > node_modules/tool/index.js; touch node_modules/tool/mine\n{WRITE}\n"
+        f"[ $SIGNOFF_STEP = 1 ] || exit 0\n"
+        f'touch "${{0%/*}}/first"; until [ -e "${{0%/*}}/go" ]; do sleep 0.05; done'
+    )
+    last = step("Last", "grep -q done room-3 && test ! -e node_modules/tool/mine", needs="1, 2")
+    confined.plan(*rooms(2), last, step("Other", "grep -q done room-4", needs="1, 2"))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until((confined.agents / "first").exists)
+    there.write_text("newer\n")
+    (confined.agents / "go").touch()
+    running.end().exits(0)
+    assert [confined.read(f"used-{i}") for i in (1, 3, 4)] == ["old\n", "newer\n", "newer\n"]
+    assert there.read_text() == "newer\n"
+
+
 def test_work_that_lies_in_ignored_files_is_done_again_in_the_workspace(confined: Desk) -> None:
     confined.file(".gitignore", "dist/\n")
     confined.agent(

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent
+from signoff.agents.pooled import POOL_VARIABLE, AttemptPool, PooledAgent
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
 from signoff.domain.escalation import Outcome
@@ -28,7 +29,7 @@ from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
-from signoff.orchestrator.openrun import LaneMaker, OpenRun
+from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
 from signoff.process.environment import safe_search_path
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.settings.roles import HUMAN_ROLE
@@ -342,13 +343,7 @@ def _open_run(
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=CommandAgent(
-            harness.environ,
-            pins.search_path,
-            workspace_lock(place),
-            work.enclosure,
-            harness.settings.prices,
-        ),
+        agent=_agent(harness, work, options),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
         agent_isolation=work.enclosure.of_agents,
@@ -361,6 +356,23 @@ def _open_run(
         ousted=lease.lost,
         make_room=harness.home.drop_reserve,
     )
+
+
+def _agent(harness: Harness, work: OpenWork, options: RunOptions) -> AttemptAgent:
+    """Whoever does the work of attempts: no more at once than the pool of `run --all` allows."""
+    place = work.approved.place
+    agent = CommandAgent(
+        harness.environ,
+        work.approved.pins.search_path,
+        workspace_lock(place),
+        work.enclosure,
+        harness.settings.prices,
+    )
+    name = harness.environ.get(POOL_VARIABLE)
+    if not name:
+        return agent
+    us = Holder.current(str(place.path))
+    return PooledAgent(agent, AttemptPool(harness.home.locks, name, options.jobs or 1, us))
 
 
 def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
@@ -380,7 +392,8 @@ def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker |
     place, folder = work.approved.place, harness.home.path / "lanes"
     path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
     environ, folder = {**harness.environ, "PATH": path}, folder / workspace_key(place.workspace)
-    return LaneMaker(jobs, environ, folder, work.workspace, workspace_lock(place))
+    share, mark = work.approved.settings.share, workspace_lock(place)
+    return LaneMaker(jobs, environ, folder, work.workspace, mark, share)
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
