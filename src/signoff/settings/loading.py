@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from signoff.domain.globs import covers_nothing
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
 from signoff.settings.roles import (
@@ -374,11 +373,12 @@ def _setup(data: Mapping[str, Any], where: str) -> Setup | None:
 def _share(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
     table, place = read_table(data, "lanes", ("share",), where)
     found = read_texts(table, "share", place)
-    for glob in filter(covers_nothing, found):
-        raise ConfigInvalid(
-            f"`{place}`: `share` has `{glob}`, which names nothing in the workspace",
-            'share = ["node_modules", "target"]',
-        )
+    for glob in found:
+        if glob.startswith("/") or not {".", ".."}.isdisjoint(glob.split("/")):
+            raise ConfigInvalid(
+                f"`{place}`: `share` has `{glob}`, which names nothing in the workspace",
+                'share = ["node_modules", "target"]',
+            )
     return found
 
 
