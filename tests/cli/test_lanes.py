@@ -164,6 +164,28 @@ def test_contracts_are_judged_side_by_side_before_anybody_works(confined: Desk) 
     confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "3").exits(0)
 
 
+def test_an_audit_judges_side_by_side_and_identical_contracts_once(confined: Desk) -> None:
+    # Once the agents are done, a check takes until the test lets go: it waits for a file outside.
+    go, told = confined.agents / "go", confined.agents / "told"
+    twin = f"echo judged >> {told}; grep -q done room-1"
+    wait = f"until [ -e {go} ]; do sleep 0.05; done"
+    checks = [f"grep -q done room-{i} && {{ {wait}; }}" for i in (1, 2)]
+    steps = [step(f"Room {i}", check, needs="none") for i, check in enumerate(checks, 1)]
+    go.touch()
+    plan = confined.agent(WRITE).plan(*steps, post=[("Both", twin), ("Both again", twin)])
+    plan.run("--yes").exits(0)
+    in_line = confined.about_plan("audit", "--json").exits(0)
+    go.unlink()
+    told.unlink()
+    running = confined.start("audit", "PLAN.md", "--jobs", "4", "--json")
+    running.until(lambda: len(list(confined.home.glob("lanes/*/room-*"))) == 3)
+    go.touch()
+    again = running.end().exits(0)
+    assert again.json["lines"] == in_line.json["lines"]
+    assert told.read_text() == "judged\n"
+    assert not list(confined.home.glob("lanes/*"))
+
+
 def test_after_two_collisions_a_step_is_worked_on_in_the_workspace(confined: Desk) -> None:
     confined.file("name", "nobody\n")
     # A quick step begins once the one before it has landed: twice the slow one lets them go first.

@@ -82,7 +82,7 @@ def test_either_file_can_switch_a_rule_on_and_neither_can_switch_it_off(
 ) -> None:
     on, off = f"[policy]\n{name} = true\n", f"[policy]\n{name} = false\n"
     for repository, user in [(on, ""), (on, off), ("", on), (off, on), (on, on)]:
-        assert load(repository, user).policy == Policy(**{name: True})
+        assert load(repository, user).policy == Policy(**{name: True})  # type: ignore[arg-type]
     assert load(off, off).policy == Policy()
 
 

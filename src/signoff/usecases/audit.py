@@ -20,14 +20,25 @@ from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Phase, Result
 from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
+from signoff.gate.actions import judged_beside
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
+from signoff.orchestrator.openrun import LaneMaker
+from signoff.orchestrator.rooms import judge_side_by_side
 from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, approved_by, read_history, trusted_history
-from signoff.usecases.openwork import OpenWork, approved_workspace, open_work, pin_watch, taken
+from signoff.usecases.openwork import (
+    OpenWork,
+    approved_workspace,
+    lane_maker,
+    lanes_need,
+    open_work,
+    pin_watch,
+    taken,
+)
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
 from signoff.usecases.status import ContentStatus, StatusReport
@@ -109,9 +120,16 @@ class AuditReport(Struct, frozen=True):
 
 
 def audit_plan(
-    harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
+    harness: Harness,
+    place: PlanLocation,
+    tell: Tell = lambda _: None,
+    anchor: Path | None = None,
+    jobs: int = 1,
 ) -> AuditReport:
-    """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
+    """Check the chain, then judge every contract again; nothing recorded is taken for granted.
+
+    With `jobs` so many contracts are judged side by side, in rooms beside the workspace.
+    """
     chain, history = trusted_history(harness.ledger, place.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
@@ -119,9 +137,12 @@ def audit_plan(
     approved = approved_by(harness.ledger, place, history, history.run)
     with taken(harness, place, Holder.current(str(place.path))):
         work = open_work(harness, approved)
-        report = _audit(harness, work, chain, tell)
+        rooms = lane_maker(harness, work, jobs) if jobs > 1 and not lanes_need(work) else None
+        report = _audit(harness, work, chain, tell, rooms)
         if not history.running:
             work.judge.rooms.give_back()
+            if rooms is not None:
+                rooms.give_back()
     report = replace(report, receipts=receipts, anchors=anchors)
     record_audit(harness, report)
     return report
@@ -144,7 +165,9 @@ def outside_proofs(
     return len(receipts), anchors
 
 
-def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
+def _audit(
+    harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell, rooms: LaneMaker | None
+) -> AuditReport:
     approved, here = work.approved, work.workspace
     history, pins, state = approved.history, approved.pins, approved.state
     there, guards = here, work.guards
@@ -152,7 +175,7 @@ def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> 
         # What was approved and signed off is kept with the folder in which that happened.
         there = approved_workspace(harness, elsewhere)
         guards = Guards.of_plan(pins, there, approved.plan)
-    lines = judge_again(state, work.judge, guards, state.produced, tell)
+    lines = judge_again(state, work.judge, guards, state.produced, tell, rooms)
     now = here.snapshot()
     (edited, notes), older = _edits_since(approved), lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is AuditResult.WAIVED)
@@ -208,20 +231,25 @@ def record_audit(harness: Harness, report: AuditReport) -> None:
 
 
 def judge_again(
-    state: State, judge: Judge, guards: Guards, produced: Produced, tell: Tell = lambda _: None
+    state: State,
+    judge: Judge,
+    guards: Guards,
+    produced: Produced,
+    tell: Tell = lambda _: None,
+    rooms: LaneMaker | None = None,
 ) -> tuple[Line, ...]:
     """Judge every step and postcondition once more, on the content that lies there now."""
     gate = evaluate(state, state.snapshot)
     steps, posts = state.schedule.steps, state.schedule.plan.postconditions
     subjects: tuple[Step | Postcondition, ...] = (*steps, *posts)
-    lines: list[Line] = []
-    for subject, standing in zip(subjects, (*gate.steps, *gate.postconditions), strict=True):
-        said = _not_judged(subject, standing)
-        if said is None:
+    standings = tuple(zip(subjects, (*gate.steps, *gate.postconditions), strict=True))
+    cases: dict[str, Case] = {}
+    for subject, standing in standings:
+        if _not_judged(subject, standing) is None:
             contract = state.judged_as(subject)
             assert contract is not None
             record = state.record(subject.id)
-            case = Case(
+            cases[subject.id] = Case(
                 subject.id,
                 contract,
                 Phase.AUDIT,
@@ -232,8 +260,14 @@ def judge_again(
                 baseline=record.baseline,
                 read_sets=record.read_sets,
             )
+    beside = [cases[s.id] for s in subjects if s.id in cases and judged_beside(s, state)]
+    ahead = judge_side_by_side(rooms, judge, beside) if rooms is not None else {}
+    lines: list[Line] = []
+    for subject, standing in standings:
+        said = _not_judged(subject, standing)
+        if said is None:
             tell(subject.id)
-            verdict = judge.judge(case)
+            verdict = ahead.get(subject.id) or judge.judge(cases[subject.id])
             said = AuditResult(verdict.result.value), verdict.message
         lines.append(Line(subject.id, standing.title, *said))
     return tuple(lines)

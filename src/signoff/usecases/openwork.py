@@ -21,7 +21,9 @@ from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing, SignoffError, UsageError
+from signoff.orchestrator.openrun import LaneMaker
 from signoff.places import user_file
+from signoff.process.environment import safe_search_path
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.process.sandboxes import best_isolation, probe_sandboxes, reachable_sockets
 from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
@@ -286,6 +288,29 @@ def open_work(
     installed = harness.home.installed_in(place.workspace)
     guards = Guards.of_plan(pins, workspace, plan, installed)
     return OpenWork(approved, workspace, judge, guards)
+
+
+def lanes_need(work: OpenWork) -> str:
+    """The thing that is missing for lanes, and for judging beside the workspace; empty if none."""
+    if not work.enclosure.of_agents.has_own_view:
+        return "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
+    if not work.judge.rooms.by_default:
+        return "clean rooms, which `[sandbox] clean_room` turns off"
+    return ""
+
+
+def lane_maker(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker:
+    """Maker of the lanes and judging rooms of this workspace."""
+    place, folder = work.approved.place, harness.home.path / "lanes"
+    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
+    return LaneMaker(
+        jobs,
+        {**harness.environ, "PATH": path},
+        folder / workspace_key(place.workspace),
+        work.workspace,
+        workspace_lock(place),
+        work.approved.settings.share,
+    )
 
 
 def open_judge(

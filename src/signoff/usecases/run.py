@@ -30,7 +30,6 @@ from signoff.errors import NotApproved, SignoffError, UnknownRole
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
 from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
-from signoff.process.environment import safe_search_path
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
@@ -60,13 +59,14 @@ from signoff.usecases.openwork import (
     approved_workspace,
     attempt_reports,
     driven,
+    lane_maker,
+    lanes_need,
     open_work,
     open_workspace,
     pin_watch,
     refuse_own_output,
     required_enclosure,
     unopened,
-    workspace_key,
     workspace_lock,
 )
 from signoff.usecases.person import find_worker
@@ -380,20 +380,12 @@ def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker |
     steps = work.approved.plan.steps
     # Where nobody says how many, a plan that asks for candidates gets them at once.
     jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
-    why_not = ""
-    if not work.enclosure.of_agents.has_own_view:
-        why_not = "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
-    elif not work.judge.rooms.by_default:
-        why_not = "clean rooms, which `[sandbox] clean_room` turns off"
+    why_not = lanes_need(work)
     if why_not and jobs > 1 and sum(len(step.roles) for step in steps) > 1:
         options.tell(f"agents work one after the other: side by side needs {why_not}")
     if why_not or options.session is not None:
         return None
-    place, folder = work.approved.place, harness.home.path / "lanes"
-    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    environ, folder = {**harness.environ, "PATH": path}, folder / workspace_key(place.workspace)
-    share, mark = work.approved.settings.share, workspace_lock(place)
-    return LaneMaker(jobs, environ, folder, work.workspace, mark, share)
+    return lane_maker(harness, work, jobs)
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
