@@ -179,7 +179,9 @@ class _Fleet(Struct):
         try:
             bound = self.harness.ledger.glance().worktree_of(handed.record.id)
             if bound is None or not bound.is_dir():
-                self.tell(name, f"in {add(self.harness, name).path}")
+                made = add(self.harness, name)
+                for text in (f"in {made.path}", *made.notes):
+                    self.tell(name, text)
         except SignoffError as error:
             give_back(self.harness, worker, shown_name(name))
             self.tried[name] = error.message

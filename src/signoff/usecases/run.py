@@ -359,7 +359,7 @@ def _open_run(
 
 
 def _agent(harness: Harness, work: OpenWork, options: RunOptions) -> AttemptAgent:
-    """Whoever does the work of attempts: no more at once than the pool of `run --all` allows."""
+    """The agent of every attempt; under `run --all` it waits for a place in the common pool."""
     place = work.approved.place
     agent = CommandAgent(
         harness.environ,
