@@ -164,6 +164,48 @@ def test_contracts_are_judged_side_by_side_before_anybody_works(confined: Desk) 
     confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "3").exits(0)
 
 
+LISTEN = """python3 -c "
+import socket, pathlib, time
+with socket.create_server(('127.0.0.1', {port})):
+    meet = pathlib.Path('{meet}'); (meet / '{me}').touch()
+    while len(list(meet.iterdir())) < {count}: time.sleep(0.05)
+"
+"""
+
+
+def test_two_contracts_that_listen_on_one_port_are_judged_at_once(confined: Desk) -> None:
+    meet = confined.agents / "meet"
+    listens = [LISTEN.format(port=18765, meet=meet, me=i, count=2) for i in (1, 2)]
+    steps = [
+        step(f"Room {i}", f"{s}grep -q done room-{i}", needs="none")
+        for i, s in enumerate(listens, 1)
+    ]
+    confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert {v["data"]["result"] for v in confined.entries("verdict")} == {"broken", "kept"}
+
+
+def test_contracts_that_share_a_network_or_need_the_workspace_stay_in_line(
+    confined: Desk,
+) -> None:
+    # Alone on its port, or it could not listen: the one before has ended.
+    port = LISTEN.format(port=18766, meet=confined.agents / "meet", me="any", count=1)
+    shared = [
+        step(f"Room {i}", f"{port}grep -q done room-{i}", needs="none", network="yes")
+        for i in (1, 2)
+    ]
+    here = step("Room 3", "grep -q done room-3", needs="none", judge_in="workspace")
+    last = step("Room 4", "grep -q done room-4", needs="none", effects="external")
+    ran = confined.agent(WRITE).plan(*shared, here, last).run("--yes", "--jobs", "4").exits(0)
+    ran.shows(
+        "1: in line, not beside others: `network: yes`",
+        "2: in line",
+        "3: in line, not beside others: `judge_in",
+    )
+    ran.shows("4: in line, not beside others: `effects: external`")
+    assert confined.dispatched() == ["1", "2", "3", "4"]
+    assert not any("lane" in e["data"] for e in confined.entries("attempt.started"))
+
+
 def test_an_audit_judges_side_by_side_and_identical_contracts_once(confined: Desk) -> None:
     # Once the agents are done, a check takes until the test lets go: it waits for a file outside.
     go, told = confined.agents / "go", confined.agents / "told"

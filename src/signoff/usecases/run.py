@@ -27,6 +27,7 @@ from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
+from signoff.gate.actions import needs_the_line
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
 from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
@@ -385,6 +386,9 @@ def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker |
         options.tell(f"agents work one after the other: side by side needs {why_not}")
     if why_not or options.session is not None:
         return None
+    for subject in work.approved.plan.subjects if jobs > 1 else ():
+        if subject.contract is not None and (line := needs_the_line(subject.contract)):
+            options.tell(f"{subject.id}: in line, not beside others: `{line}`")
     return lane_maker(harness, work, jobs)
 
 
