@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -74,6 +75,13 @@ def test_nothing_of_a_lane_is_in_the_workspace_before_it_landed(confined: Desk) 
     go.touch()
     running.end().exits(0)
     assert len(list(confined.workspace.glob("room-*"))) == 2
+
+
+def test_the_live_view_shows_who_works_in_which_lane(confined: Desk) -> None:
+    confined.agent(f"{together(2)}\n{WRITE}").plan(*rooms(2))
+    shown = confined.at_terminal("run", "PLAN.md", "--yes", "--jobs", "2").exits(0).stdout
+    frames = re.split(r"\x1b\[\d*A", shown)
+    assert any("Room 1 · in lane 1" in f and "Room 2 · in lane 2" in f for f in frames), shown
 
 
 def test_steps_that_need_others_wait_for_them(confined: Desk) -> None:

@@ -25,8 +25,10 @@ FORMATS = (".svg", ".png")
 WIDE = 200
 LONGEST_COMMAND = 40
 WORDS = ("role", "agent", "model")
-NUMBERS = ("claims", "kept", "refused", "tampered", "rate", "tries/step")
-NUMBERS += ("s/step", "tokens/step", "$/step")
+NUMBERS = (
+    *("claims", "kept", "refused", "tampered", "rate"),
+    *("tries/step", "s/step", "tokens/step", "$/step"),
+)
 
 
 @click.command("stats")
