@@ -11,7 +11,7 @@ DOCS := $(VENV)/docs
 DOCS_STAMP := $(DOCS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo demo-lanes test test-clients truth truth-tools fast-test lint types imports budgets names docs docs-site check bench bench-steering soak pins dist clean help
+.PHONY: demo demo-lanes test test-clients truth truth-lanes truth-tools fast-test lint types imports budgets names docs docs-site check bench bench-steering soak pins dist clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripte
 
 truth: $(DEV_STAMP) ## Both corpora in every sandbox that works here: liars refused, honest work signed off
 	$(BIN)/python truth/run.py --isolation all
+
+truth-lanes: $(DEV_STAMP) ## The same in lanes: `run --jobs 4`, with an independent step beside each case
+	$(BIN)/python truth/run.py --isolation all --lanes
 
 truth-tools: $(DEV_STAMP) ## Runners from npm and PyPI for `make truth`, once, in the user's cache folder
 	$(BIN)/python truth/tools.py

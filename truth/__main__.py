@@ -19,7 +19,7 @@ def main() -> int:
         serve()
         return 0
     given = _arguments()
-    chosen = select(given.only)
+    chosen = select(given.only, lanes=given.lanes)
     tallies = []
     for isolation in modes(given.isolation):
         cases = [filed for filed in chosen if not filed.left_out(isolation)]
@@ -45,6 +45,9 @@ def _arguments() -> argparse.Namespace:
         help="what stands between the contract and the machine; `all`: every one that works here",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cases side by side")
+    parser.add_argument(
+        "--lanes", action="store_true", help="each in a lane, beside a step that is independent"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
     return parser.parse_args()
 

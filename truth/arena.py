@@ -19,13 +19,14 @@ from signoff.storage.active import VAULT_FOLDER
 from signoff.usecases.harness import find_plan
 from signoff.wiring import open_harness
 from truth.agents import command_line
-from truth.case import CHECK_FILES, Case, Door
+from truth.case import CHECK_FILES, DECOY, Case, Door, Refused
 from truth.doors import CommandLine, Ended, Entrance, Library
-from truth.plans import plan, step
+from truth.plans import plan, step, with_decoy
 from truth.tools import FOLDER, PROGRAMS
 
 SCRIPT_LIMIT_S = 60
 ROLES = ("coder", "reviewer")
+JOBS = 4
 GIT_CONFIG = """\
 [user]
 	name = An Agent
@@ -66,8 +67,11 @@ class Arena:
         variables = {name: self.environ[name] for name in ("ROOT", "LOOT", "HOME_FOLDER")}
         command = command_line(case.agent, variables)
         opened = CommandLine if case.door is Door.COMMAND else Library
+        roles = dict.fromkeys(ROLES, command)
+        if case.lanes:
+            roles[DECOY] = "bash -c 'echo note > decoy.txt'"
         self.door: Entrance = opened(
-            self.environ, self.cwd, case.plan_path, dict.fromkeys(ROLES, command)
+            self.environ, self.cwd, case.plan_path, roles, JOBS if case.lanes else None
         )
 
     def play(self) -> Happened:
@@ -77,7 +81,9 @@ class Arena:
             plan_id = find_plan(self.cwd, self.case.plan_path).record.id
             ended, unanswered = self._run()
             audit = self.door.audit()
-            afterwards = self._look() if self.case.afterwards else ""
+            # What was refused in a lane is not in the workspace to be looked at.
+            looks = not (self.case.lanes and isinstance(self.case.expect, Refused))
+            afterwards = self._look() if self.case.afterwards and looks else ""
             entries, unreadable = self._entries(plan_id)
         finally:
             survivors = self._end_survivors()
@@ -118,6 +124,8 @@ class Arena:
     def _write_plan(self) -> None:
         case, place = self.case, self.cwd / self.case.plan_path
         text = case.plan or plan(step("Write the product", case.contract, case.fields))
+        if case.lanes and isinstance(text, str):
+            text = with_decoy(text)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode() if isinstance(text, str) else text)
 

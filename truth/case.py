@@ -18,6 +18,8 @@ CHECK = "bash tests/check.sh"
 PROTECTS_TESTS = "**protects:**\n- tests/**\n"
 WORK = "echo works > product.txt"
 
+DECOY = "decoy"  # the role of the step beside it
+
 Script = str | Mapping[str, str]  # one text, or texts by step ("2") and attempt ("2:1")
 Files = Mapping[str, str | bytes]
 
@@ -92,6 +94,8 @@ class Case:
     needs_bubblewrap: bool = False  # Landlock will not do
     not_with_landlock: bool = False  # Landlock cannot grant it, bubblewrap and no sandbox can
     under: Mapping[Isolation, Refused] = field(default_factory=dict)  # where it ends otherwise
+    alone: bool = False  # about content that nobody else changes meanwhile
+    lanes: bool = False  # worked on in a lane, beside a step that has nothing to do with it
     # Where it is refused first: the one line that the refusal gives and that makes it accepted, a
     # field of the step or a line of the [sandbox] table.
     lines: Mapping[Isolation, str] = field(default_factory=dict)

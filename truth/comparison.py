@@ -7,7 +7,7 @@ from signoff.domain.text import escape_line
 from signoff.domain.verdict import Isolation, Phase, Result
 from signoff.errors import Exit
 from truth.arena import Happened
-from truth.case import Accepted, Case, Refused
+from truth.case import DECOY, Accepted, Case, Refused
 
 EXCERPT = 40
 LONGEST = 400
@@ -72,7 +72,8 @@ def _not_accepted(expect: Accepted, happened: Happened) -> list[str]:
     waived = sorted(e.step or "" for e in happened.entries if e.kind is Kind.STEP_WAIVED)
     if waived != sorted(expect.waived):
         found.append(f"expected waived: {sorted(expect.waived)}, happened: {waived}")
-    attempts = sum(e.kind is Kind.ATTEMPT_STARTED for e in happened.entries)
+    started = [e for e in happened.entries if e.kind is Kind.ATTEMPT_STARTED]
+    attempts = sum(e.data["role"] != DECOY for e in started)
     if expect.attempts not in (None, attempts):
         found.append(f"expected {expect.attempts} attempts, happened: {attempts}")
     return found

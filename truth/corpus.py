@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -31,6 +31,14 @@ class Filed:
     group: str
     case: Case
 
+    @property
+    def _takes_a_decoy(self) -> bool:
+        """True when one more step and its file do not break what the plan, or the case, says."""
+        case = self.case
+        has_plan = any(name.endswith(".md") and "PLAN" in name for name in case.files)
+        text = case.plan or case.fields
+        return not case.alone and isinstance(text, str) and "touches" not in text and not has_plan
+
     def left_out(self, isolation: Isolation) -> str:
         """Why it cannot be asked here; empty when it can."""
         if self.case.needs_bubblewrap and not isolation.has_own_view:
@@ -39,6 +47,10 @@ class Filed:
             return "only isolation will do"
         if self.case.not_with_landlock and isolation is Isolation.LANDLOCK:
             return "Landlock cannot grant it"
+        if self.case.lanes and not isolation.has_own_view:
+            return "lanes need bubblewrap or namespaces"
+        if self.case.lanes and not self._takes_a_decoy:
+            return "its plan leaves no room for a step beside it"
         missing = [tool for tool in self.case.tools if not _works(tool)]
         missing += [f"{p} (make truth-tools)" for p in self.case.packages if not is_there(p)]
         return f"needs {', '.join(missing)}" if missing else ""
@@ -72,14 +84,19 @@ def load() -> tuple[Filed, ...]:
     return filed
 
 
-def select(only: list[str]) -> tuple[Filed, ...]:
-    """Those of a corpus, a group or a name; all when nothing is named."""
+def select(only: list[str], *, lanes: bool = False) -> tuple[Filed, ...]:
+    """Those of a corpus, a group or a name; all when nothing is named; on request in lanes."""
     chosen = tuple(
         f for f in load() if not only or {f.corpus.value, f.group, f.case.name} & {*only}
     )
     if not chosen:
         raise SystemExit(f"error: no group or case is called {' or '.join(map(repr, only))}")
-    return chosen
+    return tuple(map(in_lanes, chosen)) if lanes else chosen
+
+
+def in_lanes(filed: Filed) -> Filed:
+    """The same case worked on in a lane."""
+    return replace(filed, case=replace(filed.case, lanes=True))
 
 
 def find(name: str) -> Filed:

@@ -82,12 +82,13 @@ class Library:
     cwd: Path
     plan: str
     roles: Mapping[str, str]
+    jobs: int | None = None
 
     def run(self) -> Ended:
         """`signoff run --yes`."""
         try:
             place = find_plan(self.cwd, self.plan)
-            options = RunOptions(_Silence(), _Direct, yes=True, roles=self.roles)
+            options = RunOptions(_Silence(), _Direct, yes=True, roles=self.roles, jobs=self.jobs)
             outcome = run_plan(self._harness(), place, options).outcome
         except SignoffError as error:
             return Ended(int(error.exit_code), error.code, error.message)
@@ -120,11 +121,13 @@ class CommandLine:
     cwd: Path
     plan: str
     roles: Mapping[str, str]
+    jobs: int | None = None
 
     def run(self) -> Ended:
         """`signoff run --yes`."""
         roles = [word for name, line in self.roles.items() for word in ("--role", f"{name}={line}")]
-        done = self._signoff("run", self.plan, "--yes", "--json", *roles)
+        jobs = [f"--jobs={self.jobs}"] if self.jobs is not None else []
+        done = self._signoff("run", self.plan, "--yes", "--json", *jobs, *roles)
         return Ended(done.returncode, *_error(done.stderr))
 
     def answer(self, choice: Choice) -> None:

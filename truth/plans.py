@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from truth.case import DECOY
 
 
 def step(
@@ -29,6 +32,14 @@ def plan(
     numbered = [f"### {number}. {text}" for number, text in enumerate(steps, 1)]
     parts = [f"---\ntype: plan\nstatus: draft\n{front}---\n\n# Make it work\n", head, "## Steps\n"]
     return "\n".join([*parts, *numbered, *_postconditions(post)])
+
+
+def with_decoy(text: str) -> str:
+    """The plan with one more step, which needs no other and changes a file of its own."""
+    numbers = [int(number) for number in re.findall(r"(?m)^### (\d+)\. ", text)]
+    decoy = step("Leave a note", "test -s decoy.txt", "**needs:** none\n", target=DECOY)
+    steps, heading, rest = text.partition("## Postconditions\n")
+    return f"{steps.rstrip()}\n\n### {max(numbers) + 1}. {decoy}\n{heading}{rest}"
 
 
 def fence(command: str) -> str:

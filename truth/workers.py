@@ -1,6 +1,7 @@
 """Cases played side by side, each worker a process of its own: a hostile agent may kill its driver.
 
-A worker reads `ISOLATION NAME` lines and answers each with one line of JSON.
+A worker reads `ISOLATION NAME` or `ISOLATION+lanes NAME` lines, and answers each with one line of
+JSON.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from signoff.domain.verdict import Isolation
-from truth.corpus import Filed, find
+from truth.corpus import Filed, find, in_lanes
 from truth.report import Report, failed, play
 
 CASE_LIMIT_S = 600  # some compile a language from scratch each time they are judged
 GRACE_S = 15
 WORKER_FLAG = "--worker"
+IN_LANES = "+lanes"
 
 
 def play_all(cases: Sequence[Filed], isolation: Isolation, jobs: int) -> Iterator[Report]:
@@ -80,7 +82,8 @@ class _Worker:
         for timer in timers:
             timer.start()
         try:
-            print(isolation.value, filed.case.name, file=self._process.stdin, flush=True)
+            where = f"{isolation.value}{IN_LANES if filed.case.lanes else ''}"
+            print(where, filed.case.name, file=self._process.stdin, flush=True)
             line = self._process.stdout.readline()
         except BrokenPipeError:
             return None
@@ -102,7 +105,8 @@ def serve() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
         mode, _, name = line.rstrip("\n").partition(" ")
-        filed, isolation = find(name), Isolation(mode)
+        filed, isolation = find(name), Isolation(mode.removesuffix(IN_LANES))
+        filed = in_lanes(filed) if mode.endswith(IN_LANES) else filed
         try:
             report = play(filed, isolation)
         except Exception:

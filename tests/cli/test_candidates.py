@@ -65,6 +65,27 @@ def test_a_number_starts_as_many_agents_of_one_role(confined: Desk) -> None:
     assert len(confined.entries("step.landed")) == 1
 
 
+def test_stats_compare_the_roles_of_candidates(confined: Desk) -> None:
+    confined.agent(f"echo wrong > answer; {reports(3, 0.5)}", role="worse")
+    confined.agent(f"echo right > answer; {reports(7, 0.25)}", role="better")
+    confined.agent(f"sleep 0.1; echo right > answer; {reports(5, 0.75)}", role="slower")
+    several = {"target": "worse, better, slower", "pick": "cheapest"}
+    confined.plan(step("Answer", CHECK, **several)).run("--yes").exits(0)
+    report = confined.signoff("stats", "--json").exits(0).json
+    agents = {agent["role"]: agent for agent in report["agents"]}
+    assert {n: a["kept_rate"] for n, a in agents.items()} == {"better": 1, "slower": 1, "worse": 0}
+    assert {n: a["kept_steps"] for n, a in agents.items()} == {"better": 1, "slower": 0, "worse": 0}
+    assert agents["worse"]["broken"] == 1 and agents["slower"]["duration_s"] >= 0.1
+    assert agents["better"]["seconds_per_kept_step"] == agents["better"]["duration_s"]
+    # What the others took is the price of the one that was kept.
+    total = report["total"]
+    assert (total["kept_steps"], total["kept"], total["usd_per_kept_step"]) == (1, 2, 1.5)
+    assert total["seconds_per_kept_step"] == pytest.approx(
+        sum(a["duration_s"] for a in agents.values())
+    )
+    confined.signoff("stats").exits(0).shows("rate", "s/step", "100%", "67%")
+
+
 def test_a_liar_among_the_candidates_never_lands(confined: Desk) -> None:
     confined.file("check.sh", CHECK + "\n")
     confined.agent("echo true > check.sh; echo wrong > answer", role="liar")

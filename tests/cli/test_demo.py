@@ -83,5 +83,10 @@ def test_the_demo_of_lanes_refuses_the_cheat_and_lands_what_collided(tmp_path: P
     shown = done.stdout
     assert done.returncode == 0 and done.stderr == "", done
     assert "A shop, by three agents at once  [done]" in shown
+    # By the ledger's order: all three had begun before the first of them ended.
+    _, _, log = shown.partition("$ signoff log")
+    first = log.partition("attempt 1 · ended")[0]
+    assert {n for n in "123" if f"coder begins in lane {n}" in first} == {*"123"}
+    assert {n for n in "123" if f"step {n} · attempt 1 · coder begins" in first} == {*"123"}
     assert "step 3 · attempt 1 · tampered: `tests/test_receipt.py`" in shown
     assert "did not land: others changed the same files meanwhile: `shop.py`" in shown

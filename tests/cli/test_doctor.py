@@ -44,6 +44,49 @@ def test_a_vault_with_named_plans_only_is_healthy(healthy: Project) -> None:
     assert found["health"] == "ok" and "PLAN-auth.md" in found["detail"]
 
 
+def lines_of(project: Project, name: str) -> list[str]:
+    found = project.signoff("doctor", "--json").exits(0).json["checks"]
+    return [f"{c['health']}: {c['detail']}" for c in found if c["name"] == name]
+
+
+def test_what_a_new_worktree_would_miss_is_named(healthy: Project) -> None:
+    assert lines_of(healthy, "new worktrees") == []
+    healthy.file(".gitmodules", "").file(".gitattributes", "*.bin filter=lfs -text\n")
+    healthy.file(".venv/pyvenv.cfg", "")
+    found = lines_of(healthy, "new worktrees")
+    assert [line.split(":")[0] for line in found] == ["warn"] * 3
+    assert "without `.venv`" in found[0] and "submodules" in found[1] and "LFS" in found[2]
+    healthy.file("signoff.toml", '[setup]\ncommand = "true"\n')
+    assert len(lines_of(healthy, "new worktrees")) == 2
+
+
+def test_an_empty_submodule_and_a_pointer_are_in_a_new_worktree(healthy: Project) -> None:
+    """What `doctor` says of them is so."""
+    pointer = "version https://git-lfs.github.com/spec/v1\n"
+    healthy.file("a.bin", pointer).commit("pointer")
+    healthy.file(".gitattributes", "*.bin filter=lfs\n").commit("tracked by LFS")
+    healthy.call("init", "-q", "sub")
+    healthy.file("sub/f", "x").call("add", ".", cwd=healthy.workspace / "sub")
+    healthy.call("commit", "-qm", "sub", cwd=healthy.workspace / "sub")
+    healthy.file(".gitmodules", '[submodule "sub"]\npath = sub\nurl = ./sub\n').commit("sub")
+    healthy.call("config", "filter.lfs.smudge", "echo smudged")
+    healthy.signoff("worktree", "add", "auth").exits(0)
+    tree = healthy.worktree("auth")
+    assert (tree / "a.bin").read_text() == pointer and not list((tree / "sub").glob("*"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [('isolation = "none"', "`.venv` holds absolute paths"), ("clean_room = false", "clean_room")],
+)
+def test_where_no_lane_can_be_made_the_reason_is_named(
+    healthy: Project, choice: str, said: str
+) -> None:
+    healthy.file(".venv/pyvenv.cfg", "").person(f"[sandbox]\n{choice}\n")
+    (line,) = lines_of(healthy, "lanes")
+    assert line.startswith("warn: none") and said in line
+
+
 def test_no_plan_at_all_is_a_failure(project: Project) -> None:
     found = checks(project, 1)["vault"]
     assert found["health"] == "fail" and found["next"] == "signoff init"

@@ -65,6 +65,22 @@ def test_a_room_of_an_open_run_goes_on_demand_and_is_made_again(desk: Desk) -> N
     desk.run().exits(0)
 
 
+@BOXED
+def test_lanes_of_an_open_run_go_on_demand_and_are_made_again(desk: Desk) -> None:
+    desk.person('[sandbox]\nisolation = "bubblewrap"\nagents = true\n')
+    desk.agent("test $attempt -lt 2 || echo firm > ground-$SIGNOFF_STEP")
+    check = "grep -qx firm ground-{}"
+    steps = [step(f"Ground {i}", check.format(i), needs="none", on_fail="escalate") for i in (1, 2)]
+    desk.plan(*steps).run("--yes", "--jobs", "2").exits(6)
+    assert kept_somewhere(desk, "lanes"), "they are worked in again soon"
+    desk.signoff("gc").exits(0).shows("removed", "clean room (DESK/work)")
+    assert not kept_somewhere(desk, "lanes") and not kept_somewhere(desk, "removing")
+    for item in desk.inbox():
+        desk.signoff("answer", item["id"], "retry").exits(0)
+    desk.run("--jobs", "2").exits(0)
+    assert not kept_somewhere(desk, "lanes"), "the run is over"
+
+
 def test_reports_of_a_run_that_is_over_go_and_its_proof_stays(built: Desk) -> None:
     run = built.status()["run"]
     before = built.signoff("gc", "--dry-run", "--json").exits(0).json

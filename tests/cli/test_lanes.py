@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -74,6 +75,13 @@ def test_nothing_of_a_lane_is_in_the_workspace_before_it_landed(confined: Desk) 
     go.touch()
     running.end().exits(0)
     assert len(list(confined.workspace.glob("room-*"))) == 2
+
+
+def test_the_live_view_shows_who_works_in_which_lane(confined: Desk) -> None:
+    confined.agent(f"{together(2)}\n{WRITE}").plan(*rooms(2))
+    shown = confined.at_terminal("run", "PLAN.md", "--yes", "--jobs", "2").exits(0).stdout
+    frames = re.split(r"\x1b\[\d*A", shown)
+    assert any("Room 1 · in lane 1" in f and "Room 2 · in lane 2" in f for f in frames), shown
 
 
 def test_steps_that_need_others_wait_for_them(confined: Desk) -> None:
@@ -162,6 +170,70 @@ def test_contracts_are_judged_side_by_side_before_anybody_works(confined: Desk) 
         for i in (1, 2, 3)
     ]
     confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "3").exits(0)
+
+
+LISTEN = """python3 -c "
+import socket, pathlib, time
+with socket.create_server(('127.0.0.1', {port})):
+    meet = pathlib.Path('{meet}'); (meet / '{me}').touch()
+    while len(list(meet.iterdir())) < {count}: time.sleep(0.05)
+"
+"""
+
+
+def test_two_contracts_that_listen_on_one_port_are_judged_at_once(confined: Desk) -> None:
+    meet = confined.agents / "meet"
+    listens = [LISTEN.format(port=18765, meet=meet, me=i, count=2) for i in (1, 2)]
+    steps = [
+        step(f"Room {i}", f"{s}grep -q done room-{i}", needs="none")
+        for i, s in enumerate(listens, 1)
+    ]
+    confined.agent(WRITE).plan(*steps).run("--yes", "--jobs", "2").exits(0)
+    assert {v["data"]["result"] for v in confined.entries("verdict")} == {"broken", "kept"}
+
+
+def test_contracts_that_share_a_network_or_need_the_workspace_stay_in_line(
+    confined: Desk,
+) -> None:
+    # Alone on its port, or it could not listen: the one before has ended.
+    port = LISTEN.format(port=18766, meet=confined.agents / "meet", me="any", count=1)
+    shared = [
+        step(f"Room {i}", f"{port}grep -q done room-{i}", needs="none", network="yes")
+        for i in (1, 2)
+    ]
+    here = step("Room 3", "grep -q done room-3", needs="none", judge_in="workspace")
+    last = step("Room 4", "grep -q done room-4", needs="none", effects="external")
+    ran = confined.agent(WRITE).plan(*shared, here, last).run("--yes", "--jobs", "4").exits(0)
+    ran.shows(
+        "1: in line, not beside others: `network: yes`",
+        "2: in line",
+        "3: in line, not beside others: `judge_in",
+    )
+    ran.shows("4: in line, not beside others: `effects: external`")
+    assert confined.dispatched() == ["1", "2", "3", "4"]
+    assert not any("lane" in e["data"] for e in confined.entries("attempt.started"))
+
+
+def test_an_audit_judges_side_by_side_and_identical_contracts_once(confined: Desk) -> None:
+    # Once the agents are done, a check takes until the test lets go: it waits for a file outside.
+    go, told = confined.agents / "go", confined.agents / "told"
+    twin = f"echo judged >> {told}; grep -q done room-1"
+    wait = f"until [ -e {go} ]; do sleep 0.05; done"
+    checks = [f"grep -q done room-{i} && {{ {wait}; }}" for i in (1, 2)]
+    steps = [step(f"Room {i}", check, needs="none") for i, check in enumerate(checks, 1)]
+    go.touch()
+    plan = confined.agent(WRITE).plan(*steps, post=[("Both", twin), ("Both again", twin)])
+    plan.run("--yes").exits(0)
+    in_line = confined.about_plan("audit", "--json").exits(0)
+    go.unlink()
+    told.unlink()
+    running = confined.start("audit", "PLAN.md", "--jobs", "4", "--json")
+    running.until(lambda: len(list(confined.home.glob("lanes/*/room-*"))) == 3)
+    go.touch()
+    again = running.end().exits(0)
+    assert again.json["lines"] == in_line.json["lines"]
+    assert told.read_text() == "judged\n"
+    assert not list(confined.home.glob("lanes/*"))
 
 
 def test_after_two_collisions_a_step_is_worked_on_in_the_workspace(confined: Desk) -> None:
@@ -280,6 +352,40 @@ def test_a_lane_holds_dependencies_that_nobody_can_change(confined: Desk) -> Non
     confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
     assert confined.read("node_modules/tool/index.js") == "1\n"
     assert confined.read("used-1") == confined.read("used-2") == "1\n"
+
+
+def test_an_agent_in_a_lane_can_write_its_own_copy_of_what_is_shared(confined: Desk) -> None:
+    confined.roles["lanes"] = '[lanes]\nshare = ["node_modules"]\n'
+    confined.file(".gitignore", "node_modules/\n").file("node_modules/tool/index.js", "1\n")
+    confined.agent(
+        f"{together(2)}\necho $SIGNOFF_STEP >> node_modules/tool/index.js\n"
+        f"cp node_modules/tool/index.js used-$SIGNOFF_STEP\n{WRITE}"
+    )
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("node_modules/tool/index.js") == "1\n"
+    assert [confined.read(f"used-{i}") for i in (1, 2)] == ["1\n1\n", "1\n2\n"]
+
+
+def test_what_a_lane_shares_is_as_the_workspace_has_it_by_then(confined: Desk) -> None:
+    confined.roles["lanes"] = '[lanes]\nshare = ["node_modules"]\n'
+    confined.file(".gitignore", "node_modules/\n").file("node_modules/tool/index.js", "old\n")
+    there = confined.workspace / "node_modules/tool/index.js"
+    # The next step begins in a lane that was used before, which its agent wrote in.
+    confined.agent(
+        f"cat node_modules/tool/index.js > used-$SIGNOFF_STEP\n"
+        f"echo mine > node_modules/tool/index.js; touch node_modules/tool/mine\n{WRITE}\n"
+        f"[ $SIGNOFF_STEP = 1 ] || exit 0\n"
+        f'touch "${{0%/*}}/first"; until [ -e "${{0%/*}}/go" ]; do sleep 0.05; done'
+    )
+    last = step("Last", "grep -q done room-3 && test ! -e node_modules/tool/mine", needs="1, 2")
+    confined.plan(*rooms(2), last, step("Other", "grep -q done room-4", needs="1, 2"))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until((confined.agents / "first").exists)
+    there.write_text("newer\n")
+    (confined.agents / "go").touch()
+    running.end().exits(0)
+    assert [confined.read(f"used-{i}") for i in (1, 3, 4)] == ["old\n", "newer\n", "newer\n"]
+    assert there.read_text() == "newer\n"
 
 
 def test_work_that_lies_in_ignored_files_is_done_again_in_the_workspace(confined: Desk) -> None:

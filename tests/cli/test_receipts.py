@@ -183,10 +183,11 @@ def test_stats_show_what_a_kept_step_cost(signed: Desk) -> None:
     assert head == "1 run of 1 plan, 1 signed off, 1 receipt"
     assert titles.split() == [
         "role", "agent", "model", "claims", "kept", "refused", "tampered",
-        "tries/step", "tokens/step", "$/step",
+        "rate", "tries/step", "s/step", "tokens/step", "$/step",
     ]  # fmt: skip
     assert row.split()[0] == "coder"
-    assert row.split()[-8:] == ["m-1", "2", "1", "1", "0", "2.0", "2,400", "1.00"]
+    assert row.split()[-10:-3] == ["m-1", "2", "1", "1", "0", "50%", "2.0"]
+    assert float(row.split()[-3]) > 0 and row.split()[-2:] == ["2,400", "1.00"]
     document = signed.signoff("stats", "PLAN.md", "--json").exits(0).json
     assert (document["schema_version"], document["total"]["tokens"]) == (1, 2400)
     assert document["agents"][0]["usd_per_kept_step"] == 1.0

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.process.sandboxes import best_isolation
 from tests.cli.plans import step
 from tests.cli.project import Project
+
+STARTED = "attempt.started"
 
 
 def writes(name: str) -> tuple[str, str]:
@@ -79,6 +82,45 @@ def test_plans_that_overlap_never_run_at_the_same_time(team: Project) -> None:
         spans.append((began, ended))
     spans.sort()
     assert all(spans[i][1] <= spans[i + 1][0] for i in range(2)), spans
+
+
+@pytest.mark.skipif(
+    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
+)
+def test_jobs_is_one_limit_for_the_agents_of_all_plans_and_steps(project: Project) -> None:
+    work = project.agents / "at-work"
+    work.mkdir()
+    project.person(
+        f'[sandbox]\nisolation = "{best_isolation(None)}"\nwritable = ["{project.agents}"]\n'
+    )
+    project.agent(
+        'name=$(basename "$SIGNOFF_PLAN" .md)-$SIGNOFF_STEP\n'
+        f"touch {work}/$name; ls {work} | wc -l >> {project.agents}/counts\n"
+        f"until [ -e {project.agents}/go ]; do sleep 0.05; done\n"
+        f'echo done > "$name"; rm {work}/$name'
+    )
+    for name in ("one", "other"):
+        files = [f"PLAN-{name}-{number}" for number in (1, 2, 3)]
+        steps = [step(f"Write {file}", f"grep -q done {file}", needs="none") for file in files]
+        project.named(name, *steps, touches=files)
+    project.commit("start")
+
+    def started() -> list[str]:
+        return [
+            e["step"] for n in ("one", "other") for e in project.log_of(n) if e["kind"] == STARTED
+        ]
+
+    running = project.start("run", "--all", "--yes", "--jobs", "2")
+    # Each plan has two lanes and would start two agents by itself.
+    running.until(lambda: len(started()) == 4 and len(list(work.iterdir())) == 2)
+    (project.agents / "go").touch()
+    running.end().exits(0)
+    counts = [int(line) for line in (project.agents / "counts").read_text().split()]
+    assert len(counts) == 6 and max(counts) == 2, counts
+
+
+def test_more_jobs_than_there_can_be_are_refused(team: Project) -> None:
+    team.signoff("run", "--all", "--jobs", "65").exits(2).shows("1<=x<=64")
 
 
 def test_one_plan_failing_holds_up_only_its_dependents(team: Project) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import best_isolation
 from tests.cli.plans import step
 from tests.cli.project import Project
 
@@ -28,6 +30,47 @@ def test_a_worktree_has_its_branch_its_marker_and_the_vault(plan: Project) -> No
         plan.signoff("show", cwd=tree).exits(0).stdout
         == (plan.vault / "PLAN-auth.md").read_text().rstrip("\n") + "\n"
     )
+
+
+BOXED = pytest.mark.skipif(
+    best_isolation(None) is Isolation.NONE, reason="needs a sandbox on this machine"
+)
+
+
+def setup_of(plan: Project, command: str, mode: str | None = None) -> Project:
+    plan.roles["setup"] = f'[setup]\ncommand = "{command}"\n[lanes]\nshare = ["deps", ".venv"]\n'
+    plan.agent("true").file(".gitignore", ".harness/\ndeps/\n.venv/\nbuilt\n")
+    plan.file("deps/lib/a.js", "1\n").file(".venv/pyvenv.cfg", "home = /usr/bin\n").commit("set-up")
+    return plan.person(f'[sandbox]\nisolation = "{mode or best_isolation(None)}"\n')
+
+
+@BOXED
+def test_a_new_worktree_is_set_up_once_and_has_what_lanes_share(plan: Project) -> None:
+    setup_of(plan, "cat deps/lib/a.js >> built")
+    said = plan.signoff("worktree", "add", "auth").exits(0)
+    said.shows("set up: cat deps", "`.venv` was not copied: it holds absolute paths")
+    tree = plan.worktree("auth")
+    assert (tree / "built").read_text() == "1\n" and not (tree / ".venv").exists()
+    (tree / "deps/lib/a.js").write_text("2\n")
+    plan.signoff("worktree", "add", "auth").exits(0).hides("set up")
+    assert plan.read("deps/lib/a.js") == "1\n" and (tree / "built").read_text() == "1\n"
+    assert plan.call("status", "--porcelain", cwd=tree) == ""
+
+
+@BOXED
+def test_a_set_up_that_fails_is_told_and_the_worktree_stays(plan: Project) -> None:
+    setup_of(plan, "echo no such lock; touch ../../escaped; exit 3")
+    said = plan.signoff("worktree", "add", "auth", "--json").exits(0).json
+    assert "set-up failed" in said["notes"][-1] and "no such lock" in said["notes"][-1]
+    assert plan.worktree("auth").is_dir() and not (plan.folder / "escaped").exists()
+    plan.signoff("worktree", "list").exits(0).shows("auth")
+
+
+def test_without_a_sandbox_no_set_up_runs_that_nobody_approved(plan: Project) -> None:
+    setup_of(plan, "touch built", "none")
+    said = plan.signoff("worktree", "add", "auth").exits(0)
+    said.shows("not set up: there is no sandbox, and nobody approved `touch built` yet")
+    assert not (plan.worktree("auth") / "built").exists()
 
 
 def test_adding_the_same_worktree_again_changes_nothing(plan: Project) -> None:

@@ -82,7 +82,7 @@ def test_either_file_can_switch_a_rule_on_and_neither_can_switch_it_off(
 ) -> None:
     on, off = f"[policy]\n{name} = true\n", f"[policy]\n{name} = false\n"
     for repository, user in [(on, ""), (on, off), ("", on), (off, on), (on, on)]:
-        assert load(repository, user).policy == Policy(**{name: True})
+        assert load(repository, user).policy == Policy(**{name: True})  # type: ignore[arg-type]
     assert load(off, off).policy == Policy()
 
 
@@ -130,7 +130,7 @@ def test_the_users_file_is_found_by_variable_then_by_convention(
         ("[polcy]\n", "did you mean `policy`?"),
         ("[policy]\nforbid_waiver = true\n", "did you mean `forbid_waivers`?"),
         ('[roles.a]\ncomand = "x"\n', "did you mean `command`?"),
-        ("zzz = 1\n", "known here: agent, policy, roles, setup"),
+        ("zzz = 1\n", "known here: agent, lanes, policy, roles, setup"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_likely_one(load: Load, text: str, hint: str) -> None:
@@ -295,6 +295,19 @@ def test_a_wrong_set_up_is_refused(load: Load, text: str, said: str) -> None:
 def test_a_set_up_is_the_repositorys_alone(load: Load) -> None:
     with pytest.raises(ConfigInvalid, match="unknown key `setup`"):
         load(user='[setup]\ncommand = "x"\n')
+
+
+def test_what_lanes_share_is_pinned_and_older_pins_share_nothing(load: Load) -> None:
+    given = load('[lanes]\nshare = [".venv", "packages/*/node_modules"]\n')
+    assert given.share == (".venv", "packages/*/node_modules")
+    assert settings_from_pin(given.pinned()).share == given.share
+    assert "lanes" not in load().pinned() and settings_from_pin(load().pinned()).share == ()
+
+
+@pytest.mark.parametrize("glob", [".", "/usr", "../other"])
+def test_lanes_share_nothing_from_outside_the_workspace(load: Load, glob: str) -> None:
+    with pytest.raises(ConfigInvalid, match="names nothing in the workspace"):
+        load(f'[lanes]\nshare = ["{glob}"]\n')
 
 
 def test_pins_from_before_set_ups_are_read(load: Load) -> None:

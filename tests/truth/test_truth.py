@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 from truth.arena import Arena
-from truth.case import WORK, Accepted, Act, Case, Refused
-from truth.corpus import Corpus, Filed, load
+from truth.case import DECOY, WORK, Accepted, Act, Case, Refused
+from truth.comparison import complaints
+from truth.corpus import Corpus, Filed, find, in_lanes, load
 from truth.plans import plan, step
 from truth.report import Report, play
 from truth.workers import play_all
 
 from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Kind
 from signoff.domain.verdict import Isolation, Reason, Result
+from signoff.process.sandboxes import best_isolation
 
 TOP = Path(__file__).parents[2]
 RUN = TOP / "truth" / "run.py"
@@ -38,6 +41,27 @@ def _sample() -> list[Filed]:
 def test_a_sample_comes_out_as_it_should(filed: Filed) -> None:
     report = play(filed, Isolation.NONE)
     assert report.complaints == (), "\n".join([*report.complaints, *report.ledger])
+
+
+@pytest.mark.skipif(
+    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "an agent that says nothing has proved nothing",
+        "a check that was changed is put back before the next attempt",
+        "the work is done and the check holds",
+    ],
+)
+def test_in_lanes_a_case_comes_out_as_it_does_in_line(name: str, tmp_path: Path) -> None:
+    filed, isolation = in_lanes(find(name)), best_isolation(None)
+    assert not filed.left_out(isolation) and filed.left_out(Isolation.NONE)
+    happened = Arena(tmp_path.resolve(), filed.case, isolation).play()
+    assert complaints(filed.case, happened, isolation) == []
+    begun = [e for e in happened.entries if e.kind is Kind.ATTEMPT_STARTED]
+    assert {e.data["role"] for e in begun} == {"coder", DECOY}
+    assert all("lane" in e.data for e in begun), begun
 
 
 def test_each_corpus_has_a_hundred_cases() -> None:

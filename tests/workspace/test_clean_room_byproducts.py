@@ -14,6 +14,7 @@ import pytest
 from signoff.errors import RoomTooDear
 from signoff.workspace.byproducts import RoomLimits
 from signoff.workspace.cleanroom import CleanRoom
+from signoff.workspace.fitting import copy_content
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from tests.workspace.conftest import Desk
 from tests.workspace.listing import listing
@@ -35,6 +36,45 @@ def test_dependencies_are_shared_and_only_have_a_place_in_the_room(desk: Desk) -
     places = {".venv", "out", "out/env", "web", "web/node_modules"}
     assert set(listing(room.path)) == {"a.py", *places}
     assert clean.moved() == ()
+
+
+def test_own_copies_of_dependencies_are_writable_and_as_the_workspace_has_them(desk: Desk) -> None:
+    desk.write("web/node_modules/left-pad/index.js", "1")
+    desk.write(".venv/pyvenv.cfg")
+    workspace = desk.workspace(RULES)
+    limits = RoomLimits(copied_files=1)  # of what nobody asked for
+    clean = CleanRoom(workspace, desk.folder / "lane", limits, own=("*/node_modules",))
+    digest = workspace.snapshot().digest
+    room = clean.prepare(digest)
+    assert (room.shared, room.copied) == ((".venv",), ("web/node_modules",))
+    copy = room.path / "web/node_modules/left-pad/index.js"
+    copy.write_text("agent")
+    copy.with_name("new.js").write_text("agent")
+    assert clean.prepare(digest) == room
+    assert copy.read_text() == "1" and not copy.with_name("new.js").exists()
+    desk.write("web/node_modules/left-pad/index.js", "2")
+    clean.prepare(digest)
+    assert copy.read_text() == "2"
+
+
+def test_own_copies_have_a_limit_too(desk: Desk) -> None:
+    for number in range(3):
+        desk.write(f"node_modules/{number}.js")
+    workspace = desk.workspace(RULES)
+    clean = CleanRoom(workspace, desk.folder / "lane", RoomLimits(files=3), own=("node_modules",))
+    with pytest.raises(RoomTooDear, match="`node_modules` is one of them"):
+        clean.prepare(workspace.snapshot().digest)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="needs a second file system")
+def test_what_cannot_share_blocks_is_copied_in_full(tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "from").write_bytes(data)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        for target in (tmp_path / "to", Path(other, "to")):
+            with (tmp_path / "from").open("rb") as source, target.open("wb") as out:
+                copy_content(source.fileno(), out.fileno())
+            assert target.read_bytes() == data
 
 
 def test_outputs_are_copied_with_modes_times_and_links(desk: Desk) -> None:

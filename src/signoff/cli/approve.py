@@ -24,6 +24,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.process.environment import activated_in
+from signoff.settings.loading import Settings, settings_from_pin
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 from signoff.usecases.person import UNPROVEN, advice, in_words
 from signoff.usecases.pinning import OLDER
@@ -109,16 +110,22 @@ def show_proposal(proposal: Proposal) -> None:
     _show_pins(proposal)
 
 
+def _show_byproducts(settings: Settings) -> None:
+    setup = settings.setup
+    if setup is not None:
+        network = "with" if setup.network else "without"
+        note(f"set-up: {setup.command}  ({network} network, at most {setup.timeout_s:g} s)")
+    if settings.share:
+        note(f"each lane gets its own copy of: {', '.join(settings.share)}")
+
+
 def _show_pins(proposal: Proposal) -> None:
     pins = proposal.pins
     for name, role in pins.settings["roles"].items():
         note(f"role {name}: {role['command']}")
         if "hosts" in role:
             note(f"    may reach {', '.join(role['hosts']) or 'no host'}")
-    setup = pins.settings.get("setup")
-    if setup is not None:
-        network = "with" if setup["network"] else "without"
-        note(f"set-up: {setup['command']}  ({network} network, at most {setup['timeout_s']:g} s)")
+    _show_byproducts(settings_from_pin(pins.settings))
     if found := activated_in(pins.search_path, Path(pins.workspace)):
         note(f"activated, so contracts look there first: {', '.join(found)}")
     if pins.protected:

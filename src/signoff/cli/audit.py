@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from signoff.cli.show import count, note, say, say_json, say_line, short
 from signoff.domain.session import SESSION_PREFIX
 from signoff.domain.text import storable_path
 from signoff.errors import Exit, UsageError
+from signoff.settings.loading import MOST_JOBS
 from signoff.storage.archive import refuse_bundle
 from signoff.usecases.audit import AuditReport, audit_plan
 
@@ -28,6 +30,12 @@ PATH = click.Path(path_type=Path)
     "--anchor", type=PATH, help="File of published head hashes; the ledger must contain them all."
 )
 @click.option("--strict", is_flag=True, help="Waived steps count as not kept (exit 1).")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
+    default=1,
+    help="How many contracts to judge at once, beside the workspace [default: 1].",
+)
 @json_option
 def audit_command(
     plan: str | None,
@@ -36,6 +44,7 @@ def audit_command(
     keys: tuple[Path, ...],
     anchor: Path | None,
     strict: bool,
+    jobs: int,
     as_json: bool,
 ) -> int:
     """Prove a sign-off again without trusting any agent.
@@ -59,11 +68,11 @@ def audit_command(
     if keys:
         raise UsageError("--key goes with --bundle", "signoff audit --bundle FILE --key PUBLIC_KEY")
     harness, place = open_signed(plan, workspace)
-    audit = audit_plan
+    audit = partial(audit_plan, jobs=jobs)
     if place.record.id.startswith(SESSION_PREFIX):
         from signoff.usecases.audit_session import audit_session  # noqa: PLC0415 - loads slowly
 
-        audit = audit_session
+        audit = partial(audit_session)
     report = audit(harness, place, tell=lambda subject: note(f"judging {subject}"), anchor=anchor)
     if as_json:
         say_json(audit_json(report))

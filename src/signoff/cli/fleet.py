@@ -11,6 +11,7 @@ from signoff.cli.opening import open_here
 from signoff.cli.show import answer_json, say_line
 from signoff.domain.names import shown_name
 from signoff.domain.text import escape_line
+from signoff.settings.loading import MOST_JOBS
 from signoff.usecases.fleet import FleetOptions, FleetReport, drive_all
 
 
@@ -25,7 +26,9 @@ def run_all(
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    options = FleetOptions(jobs or os.cpu_count() or 1, yes, roles, stop.is_set, agent)
+    options = FleetOptions(
+        jobs or min(os.cpu_count() or 1, MOST_JOBS), yes, roles, stop.is_set, agent
+    )
     report = drive_all(open_here(), options, _tell)
     if as_json:
         answer_json(**_json(report))

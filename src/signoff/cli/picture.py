@@ -24,7 +24,9 @@ PARTS: tuple[tuple[str, str, Callable[[Tally], int]], ...] = (
     ("unknown", "#b9bec4", lambda t: t.unknown),
 )
 COSTS: tuple[tuple[str, str, Callable[[Tally], float | None]], ...] = (
+    ("kept claims", "{:.0%}", lambda t: t.kept_rate),
     ("attempts per kept step", "{:.1f}", lambda t: t.attempts_per_kept_step),
+    ("seconds per kept step", "{:,.1f}", lambda t: t.seconds_per_kept_step),
     ("tokens per kept step", "{:,.0f}", lambda t: t.tokens_per_kept_step),
     ("USD per kept step", "${:.2f}", lambda t: t.usd_per_kept_step),
 )
@@ -52,10 +54,13 @@ def draw(report: StatsReport, form: str) -> bytes:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
         height = 2.0 + 0.42 * max(1, len(agents))
-        figure = Figure(figsize=(12, height), facecolor="white")
+        figure = Figure(figsize=(15, height), facecolor="white")
         FigureCanvasAgg(figure)
         claims, *costs = figure.subplots(
-            1, 4, sharey=True, gridspec_kw={"width_ratios": [2.6, 1, 1, 1], "wspace": 0.14}
+            1,
+            1 + len(COSTS),
+            sharey=True,
+            gridspec_kw={"width_ratios": [2.6, *[1] * len(COSTS)], "wspace": 0.14},
         )
         _head(figure, report, len(agents), height)
         _draw_claims(claims, agents)

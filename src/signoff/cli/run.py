@@ -32,6 +32,7 @@ from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.orchestrator.events import Reporter
 from signoff.process.proctable import own_output
+from signoff.settings.loading import MOST_JOBS
 from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import run_or_sign
 from signoff.wiring import open_engine
@@ -60,9 +61,9 @@ class ClosableReporter(Reporter, Protocol):
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1),
-    help="How many steps at once, each in a lane of its own [default: 1, or `[run] jobs`]. "
-    "With --all: how many plans [default: number of cores].",
+    type=click.IntRange(1, MOST_JOBS),
+    help="How many agents at once, each in a lane of its own [default: 1, or `[run] jobs`]. "
+    "With --all: of all plans together [default: number of cores].",
 )
 @json_option
 def run_command(

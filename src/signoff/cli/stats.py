@@ -25,7 +25,10 @@ FORMATS = (".svg", ".png")
 WIDE = 200
 LONGEST_COMMAND = 40
 WORDS = ("role", "agent", "model")
-NUMBERS = ("claims", "kept", "refused", "tampered", "tries/step", "tokens/step", "$/step")
+NUMBERS = (
+    *("claims", "kept", "refused", "tampered", "rate"),
+    *("tries/step", "s/step", "tokens/step", "$/step"),
+)
 
 
 @click.command("stats")
@@ -81,6 +84,8 @@ def _tally_json(tally: Tally) -> dict[str, Any]:
         **asdict(tally),
         "model": tally.model or None,
         "refused": tally.refused,
+        "kept_rate": tally.kept_rate,
+        "seconds_per_kept_step": tally.seconds_per_kept_step,
         "attempts_per_kept_step": tally.attempts_per_kept_step,
         "tokens_per_kept_step": tally.tokens_per_kept_step,
         "usd_per_kept_step": tally.usd_per_kept_step,
@@ -146,7 +151,9 @@ def _cells(tally: Tally) -> tuple[str, ...]:
         command,
         escape_line(tally.model) or "-",
         *(str(n) for n in (tally.claims, tally.kept, tally.refused, tally.tampered)),
+        _number(tally.kept_rate, "{:.0%}"),
         _number(tally.attempts_per_kept_step, "{:.1f}"),
+        _number(tally.seconds_per_kept_step, "{:,.1f}"),
         _number(tally.tokens_per_kept_step, "{:,.0f}"),
         _number(tally.usd_per_kept_step, "{:.2f}"),
     )

@@ -32,12 +32,15 @@ def worktree_command() -> None:
 def add_command(name: str, path: Path | None, base: str | None, adopt: bool, as_json: bool) -> int:
     """Create a worktree on branch plan/NAME, bound to the plan.
 
-    The vault stays in the main checkout and serves all worktrees."""
+    The vault stays in the main checkout and serves all worktrees. A new one gets copies of what
+    `[lanes] share` names, and `[setup] command` runs in it, in a sandbox; a failure is told."""
     seen = add(open_here(), name, path, base, adopt=adopt)
     if as_json:
-        answer_json(**_json(seen))
+        answer_json(**_json(seen), notes=list(seen.notes))
     else:
         say_line(f"{seen.path}")
+        for text in seen.notes:
+            note(text)
         run = f"signoff run {shlex.quote(seen.plan or name)}"
         note(f"branch {seen.branch}, bound to plan {seen.plan}; next: {run}")
     return 0

@@ -12,6 +12,7 @@ from signoff.domain.globs import intersect
 from signoff.domain.plan import (
     Contract,
     Effects,
+    Holds,
     JudgeIn,
     PickBy,
     Postcondition,
@@ -397,11 +398,22 @@ def works_while_looked_at(step: Step, state: State, policy: Policy) -> bool:
 def judged_beside(subject: Step | Postcondition, state: State) -> bool:
     """True when the check can run beside the workspace: it needs nothing of the place itself.
 
-    What is judged once is judged where it stays, and what reaches outside exists only once.
+    What is judged once is judged where it stays, and what reaches outside exists only once. Who has
+    a network of its own meets nobody on a port; who shares the machine's might.
     """
     contract = state.judged_as(subject)
-    in_place = contract is None or contract.judge_in is JudgeIn.WORKSPACE
-    return not in_place and contract is not None and not contract.judged_once
+    return contract is not None and not needs_the_line(contract)
+
+
+def needs_the_line(contract: Contract) -> str:
+    """The line of the contract because of which it is not judged beside others; empty if none."""
+    if contract.judge_in is JudgeIn.WORKSPACE:
+        return "judge_in: workspace"
+    if contract.effects is Effects.EXTERNAL:
+        return "effects: external"
+    if contract.holds is Holds.AT_STEP:
+        return "holds: at_step"
+    return "network: yes" if contract.network else ""
 
 
 def may_take_a_lane(step: Step, state: State) -> bool:

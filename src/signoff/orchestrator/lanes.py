@@ -34,6 +34,7 @@ from signoff.gate.actions import (
 from signoff.gate.state import share_of_budget
 from signoff.orchestrator.events import Doing, QueuedEvents
 from signoff.orchestrator.openrun import AttemptAgent, JudgingRoom, Lane, OpenRun
+from signoff.orchestrator.rooms import RoomPool
 from signoff.verification.evidence import Case
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ class Lanes:
         self.maker = drive.work.lanes
         self._threads: ThreadPoolExecutor | None = None
         self._lanes: list[Lane] = []  # nobody works in
-        self._rooms: list[JudgingRoom] = []  # nothing is judged in
-        self._made = {Lane: 0, JudgingRoom: 0}
+        self._made = 0
+        self._rooms = RoomPool(self.maker)
         self._jobs: dict[str, _Job] = {}  # by subject; of candidates, by attempt too
         self._looking: dict[str, _Job] = {}  # likewise: as it was before the work that goes on
         self._stop = threading.Event()
@@ -191,7 +192,7 @@ class Lanes:
         assert self.maker is not None
         while len(self._every) - len(self._working) >= _ROOMS_PER_LANE * self.maker.most:
             self.wait()
-        room = self._free_room()
+        room = self._rooms.take()
         future = self._submit(self._judging(room, case, content))
         jobs = self._looking if in_passing else self._jobs
         of = (case.subject, candidate) if candidate else None
@@ -237,7 +238,7 @@ class Lanes:
         if isinstance(job.place, Lane):
             self._lanes.append(job.place)
         elif job.place is not None:
-            self._rooms.append(job.place)
+            self._rooms.leave(job.place)
         job.take(result)
 
     def stop_candidates(self, step: Step) -> None:
@@ -289,15 +290,8 @@ class Lanes:
         if self._lanes:
             return self._lanes.pop()
         assert self.maker is not None
-        self._made[Lane] += 1
-        return self.maker.lane(self._made[Lane])
-
-    def _free_room(self) -> JudgingRoom:
-        if self._rooms:
-            return self._rooms.pop()
-        assert self.maker is not None
-        self._made[JudgingRoom] += 1
-        return self.maker.room(self._made[JudgingRoom])
+        self._made += 1
+        return self.maker.lane(self._made)
 
 
 def _key(subject: str, candidate: int) -> str:

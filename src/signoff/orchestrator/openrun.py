@@ -109,11 +109,12 @@ class LaneMaker(Struct, frozen=True):
     folder: Path
     workspace: Workspace
     mark: str  # of the workspace's own processes
+    share: tuple[str, ...] = ()  # globs of by-products of which each lane gets a copy of its own
 
     def lane(self, number: int) -> Lane:
         """A lane; what an earlier driver left running there is ended."""
         here, mark = self.workspace, self._own_mark(f"lane-{number}")
-        checkout = CleanRoom(here, self.folder / f"lane-{number}")
+        checkout = CleanRoom(here, self.folder / f"lane-{number}", own=self.share)
         seen = Workspace(checkout.path, here.store, here.rules, here.apart, here.protects)
         return Lane(number, checkout, seen, mark)
 

@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
@@ -27,6 +27,7 @@ from signoff.errors import Interrupted, RoomTooDear
 from signoff.gate.actions import MeasureStrength, required_strength
 from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import LaneMaker
+from signoff.orchestrator.rooms import RoomPool
 from signoff.verification.evidence import Case
 from signoff.verification.judge import Judge
 from signoff.verification.strength.versions import Changed, Versions, WrongVersion, wrong_versions
@@ -117,10 +118,10 @@ class StrengthMeter(Struct, frozen=True):
 
     def _judged(self, case: Case, content: str, versions: Versions, rooms: LaneMaker) -> Strength:
         """Judge what was made, after what it was made of: that has to hold there."""
-        plain = next(self._answers(case, [content], rooms, None))
-        if plain is None or not plain.kept:
-            said = plain.message if plain is not None else "it was cancelled"
-            return Strength("", incomplete=f"the contract does not hold in a copy: {said}")
+        (plain,) = self._answers(case, [content], rooms, None)
+        assert plain is not None, "only an interrupt ends it before"
+        if not plain.kept:
+            return Strength("", incomplete=f"the contract does not hold in a copy: {plain.message}")
         if not versions.chosen:
             return Strength("", notes=versions.notes, incomplete=NOTHING_CHANGED)
         contents = list(self._contents(content, versions.chosen, rooms))
@@ -129,7 +130,7 @@ class StrengthMeter(Struct, frozen=True):
         short = replace(case, contract=replace(case.contract, timeout_s=limit_s))
         until = time.monotonic() + _TIMES_AS_LONG * took_s
         self.tell(f"judging {len(contents)} wrong versions")
-        answers = list(self._answers(short, contents, rooms, until))
+        answers = self._answers(short, contents, rooms, until)
         return _counted(versions, plain, answers, heldout=case.contract.heldout is not None)
 
     def _contents(
@@ -146,31 +147,24 @@ class StrengthMeter(Struct, frozen=True):
 
     def _answers(
         self, case: Case, contents: Sequence[str], rooms: LaneMaker, until: float | None
-    ) -> Iterator[Verdict | None]:
+    ) -> list[Verdict | None]:
         """The verdicts in order, judged side by side; None where the time was up before."""
-        count = min(len(contents), self._at_once)
-        free = [rooms.room(number) for number in range(1, count + 1)]
-        verdicts: dict[int, Verdict] = {}
-        running: dict[Future[Verdict], int] = {}
-        places = dict(enumerate(free))
-        due = list(enumerate(contents))[::-1]
-        with ThreadPoolExecutor(count) as threads:
-            while due or running:
-                in_time = until is None or time.monotonic() < until
-                while due and free and in_time:
-                    number, content = due.pop()
-                    places[number] = room = free.pop()
-                    judge = room.judge_of(self.judge, content, self.cancelled)
-                    running[threads.submit(judge.judge, case)] = number
-                if not running:
-                    break
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    number = running.pop(done)
-                    verdicts[number] = done.result()
-                    free.append(places[number])
+        pool = RoomPool(rooms)
+
+        def judged(content: str) -> Verdict | None:
+            if self.cancelled() or (until is not None and time.monotonic() >= until):
+                return None
+            room = pool.take()
+            try:
+                return room.judge_of(self.judge, content, self.cancelled).judge(case)
+            finally:
+                pool.leave(room)
+
+        with ThreadPoolExecutor(min(len(contents), self._at_once)) as threads:
+            verdicts = list(threads.map(judged, contents))
         if self.cancelled():
             raise Interrupted("interrupted while strength was measured; state is safe")
-        return iter([verdicts.get(number) for number in range(len(contents))])
+        return verdicts
 
 
 def _texts(workspace: Workspace, digest: str, paths: Sequence[str]) -> dict[str, bytes]:

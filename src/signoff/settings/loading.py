@@ -160,7 +160,7 @@ REPOSITORY_FILE = "signoff.toml"
 MOST_JUDGINGS = 100
 MOST_JOBS = 64
 DEFAULT_SETUP_TIMEOUT_S = 600.0
-_SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup"})
+_SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
     | {"prices", "disk", "run"}
@@ -244,6 +244,7 @@ class Settings(Struct, frozen=True):
     quota: int | None = None  # user only; bytes that the home folder should not exceed
     agent: SessionPolicy = field(default_factory=SessionPolicy)
     setup: Setup | None = None
+    share: tuple[str, ...] = ()  # globs of by-products of which each lane gets a copy of its own
     prices: Mapping[str, Price] = field(default_factory=dict)  # user only
 
     def pinned(self) -> dict[str, Any]:
@@ -252,6 +253,7 @@ class Settings(Struct, frozen=True):
             "roles": {name: role.pinned() for name, role in sorted(self.roles.items())},
             "policy": to_builtins(self.policy),
             **({} if self.setup is None else {"setup": to_builtins(self.setup)}),
+            **({"lanes": {"share": list(self.share)}} if self.share else {}),
         }
 
     def with_roles(self, commands: Mapping[str, str]) -> Settings:
@@ -279,7 +281,9 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
         for name, data in pin["roles"].items()
     }
     setup = Setup(**pin["setup"]) if "setup" in pin else None
-    return Settings(roles=roles, policy=convert(pin["policy"], Policy), setup=setup)
+    share = tuple(pin.get("lanes", {}).get("share", ()))
+    policy = convert(pin["policy"], Policy)
+    return Settings(roles=roles, policy=policy, setup=setup, share=share)
 
 
 def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settings:
@@ -302,6 +306,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         quota=_quota(own, str(own_path)),
         agent=read_agent(own, shared, str(own_path), repository_file),
         setup=_setup(shared, repository_file),
+        share=_share(shared, repository_file),
         prices=read_prices(own, str(own_path)),
     )
 
@@ -348,7 +353,8 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
         check_keys(data, _SHARED_KEYS, REPOSITORY_FILE)
         used = {n: role for n, role in read_roles(data, REPOSITORY_FILE).items() if n in roles}
         # What `agent` says reaches every role that is the built-in loop.
-        rest = data.get("agent", {}), _setup(data, REPOSITORY_FILE)
+        where = REPOSITORY_FILE
+        rest = data.get("agent", {}), _setup(data, where), _share(data, where)
         return used, _policy(data, REPOSITORY_FILE), *rest
     except (tomllib.TOMLDecodeError, ConfigInvalid):
         return None
@@ -363,6 +369,18 @@ def _setup(data: Mapping[str, Any], where: str) -> Setup | None:
         float(read_timeout(table, place) or DEFAULT_SETUP_TIMEOUT_S),
         read_boolean(table, "network", place),
     )
+
+
+def _share(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    table, place = read_table(data, "lanes", ("share",), where)
+    found = read_texts(table, "share", place)
+    for glob in found:
+        if glob.startswith("/") or not {".", ".."}.isdisjoint(glob.split("/")):
+            raise ConfigInvalid(
+                f"`{place}`: `share` has `{glob}`, which names nothing in the workspace",
+                'share = ["node_modules", "target"]',
+            )
+    return found
 
 
 def _quota(data: Mapping[str, Any], where: str) -> int | None:

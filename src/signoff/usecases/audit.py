@@ -20,13 +20,17 @@ from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Phase, Result
 from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
+from signoff.gate.actions import judged_beside
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
+from signoff.orchestrator.openrun import LaneMaker
+from signoff.orchestrator.rooms import judge_side_by_side
 from signoff.settings.loading import read_config_text, says_the_same
 from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import ApprovedPlan, approved_by, read_history, trusted_history
+from signoff.usecases.lanes import lane_maker, lanes_need
 from signoff.usecases.openwork import OpenWork, open_work, pin_watch, taken
 from signoff.usecases.pinning import lacked_by
 from signoff.usecases.sign_offs import waivers_of
@@ -109,9 +113,16 @@ class AuditReport(Struct, frozen=True):
 
 
 def audit_plan(
-    harness: Harness, place: PlanLocation, tell: Tell = lambda _: None, anchor: Path | None = None
+    harness: Harness,
+    place: PlanLocation,
+    tell: Tell = lambda _: None,
+    anchor: Path | None = None,
+    jobs: int = 1,
 ) -> AuditReport:
-    """Check the chain, then judge every contract again; nothing recorded is taken for granted."""
+    """Check the chain, then judge every contract again; nothing recorded is taken for granted.
+
+    With `jobs` so many contracts are judged side by side, in rooms beside the workspace.
+    """
     chain, history = trusted_history(harness.ledger, place.id)
     if history.run is None:
         raise NoSuchRun(f"plan `{place.name}` was never run, so there is nothing to audit")
@@ -119,9 +130,12 @@ def audit_plan(
     approved = approved_by(harness.ledger, place, history, history.run)
     with taken(harness, place, Holder.current(str(place.path))):
         work = open_work(harness, approved)
-        report = _audit(harness, work, chain, tell)
+        rooms = lane_maker(harness, work, jobs) if jobs > 1 and not lanes_need(work) else None
+        report = _audit(harness, work, chain, tell, rooms)
         if not history.running:
             work.judge.rooms.give_back()
+            if rooms is not None:
+                rooms.give_back()
     report = replace(report, receipts=receipts, anchors=anchors)
     record_audit(harness, report)
     return report
@@ -144,7 +158,9 @@ def outside_proofs(
     return len(receipts), anchors
 
 
-def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> AuditReport:
+def _audit(
+    harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell, rooms: LaneMaker | None
+) -> AuditReport:
     approved, here = work.approved, work.workspace
     history, pins, state = approved.history, approved.pins, approved.state
     there, guards = here, work.guards
@@ -152,7 +168,7 @@ def _audit(harness: Harness, work: OpenWork, chain: ChainReport, tell: Tell) -> 
         # What was approved and signed off is kept with the folder in which that happened.
         there = approved_workspace(harness, elsewhere)
         guards = Guards.of_plan(pins, there, approved.plan)
-    lines = judge_again(state, work.judge, guards, state.produced, tell)
+    lines = judge_again(state, work.judge, guards, state.produced, tell, rooms)
     now = here.snapshot()
     (edited, notes), older = _edits_since(approved), lacked_by(pins)
     waived = tuple(line.subject for line in lines if line.finding is AuditResult.WAIVED)
@@ -208,18 +224,31 @@ def record_audit(harness: Harness, report: AuditReport) -> None:
 
 
 def judge_again(
-    state: State, judge: Judge, guards: Guards, produced: Produced, tell: Tell = lambda _: None
+    state: State,
+    judge: Judge,
+    guards: Guards,
+    produced: Produced,
+    tell: Tell = lambda _: None,
+    rooms: LaneMaker | None = None,
 ) -> tuple[Line, ...]:
     """Judge every step and postcondition once more, on the content that lies there now."""
     gate = evaluate(state, state.snapshot)
     steps, posts = state.schedule.steps, state.schedule.plan.postconditions
     subjects: tuple[Step | Postcondition, ...] = (*steps, *posts)
+    standings = tuple(zip(subjects, (*gate.steps, *gate.postconditions), strict=True))
+    cases = {
+        subject.id: case_of(state, guards, subject, Phase.AUDIT, produced=produced)
+        for subject, standing in standings
+        if _not_judged(subject, standing) is None
+    }
+    beside = [cases[s.id] for s in subjects if s.id in cases and judged_beside(s, state)]
+    ahead = judge_side_by_side(rooms, judge, beside) if rooms is not None else {}
     lines: list[Line] = []
-    for subject, standing in zip(subjects, (*gate.steps, *gate.postconditions), strict=True):
+    for subject, standing in standings:
         said = _not_judged(subject, standing)
         if said is None:
             tell(subject.id)
-            verdict = judge.judge(case_of(state, guards, subject, Phase.AUDIT, produced=produced))
+            verdict = ahead.get(subject.id) or judge.judge(cases[subject.id])
             said = AuditResult(verdict.result.value), verdict.message
         lines.append(Line(subject.id, standing.title, *said))
     return tuple(lines)

@@ -37,6 +37,7 @@ from signoff.usecases.install import SERVER_NEEDS, TRUST, hook_doubts, hooks_fil
 from signoff.usecases.openwork import opened_places, unopened
 from signoff.usecases.person import advice, in_words, open_sockets
 from signoff.verification.enclosure import Enclosure, wanted_isolation
+from signoff.workspace.byproducts import DEPENDENCY_MARKS
 from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
 from signoff.workspace.worktrees import Worktree, WorktreeState, list_worktrees
@@ -131,6 +132,8 @@ def _configuration(environ: Mapping[str, str], top: Path) -> Iterator[HealthChec
         yield _ok("configuration", f"roles: {', '.join(settings.roles) or 'none'}")
         yield from _sandbox(settings, environ, top)
         yield from _roles(settings, environ, top)
+        yield from _lanes(settings, top)
+        yield from _new_worktrees(settings, top)
     try:
         home = Home(resolve_home(environ))
         size, quota = home.size(MOST_COUNTED), settings.quota
@@ -170,6 +173,39 @@ def _sandbox(
     enclosure = Enclosure(chosen, readable=readable, writable=writable, agents=agents)
     if missing := unopened(enclosure, workspace):
         yield _warn("sandbox places", missing.said, missing.advice)
+
+
+def _lanes(settings: Settings, top: Path) -> Iterator[HealthCheck]:
+    """Check if lanes can be made; submodules and LFS files are in them as they lie here."""
+    if not best_isolation(wanted_isolation(settings)).has_own_view:
+        found = shown_list(_environments(top), MOST_NAMED)
+        why = f": {found} holds absolute paths" if found else ""
+        detail = f"none: no sandbox here can show one in the workspace's place{why}"
+        yield _warn("lanes", detail, "install bubblewrap, or allow user namespaces")
+    elif not settings.sandbox.clean_room:
+        hint = "remove it from your own configuration"
+        yield _warn("lanes", "none: `clean_room = false` under [sandbox]", hint)
+
+
+def _new_worktrees(settings: Settings, top: Path) -> Iterator[HealthCheck]:
+    """Check for what lies here and is not in a worktree that `worktree add` makes."""
+    name = "new worktrees"
+    if settings.setup is None and (found := _environments(top)):
+        detail = f"without {shown_list(found, MOST_NAMED)}: it holds absolute paths to `{top}`"
+        yield _warn(name, detail, "[setup] command in signoff.toml makes one in each")
+    if (top / ".gitmodules").is_file():
+        yield _warn(name, "submodules are empty", "git submodule update --init, in each")
+    with suppress(OSError):
+        if "filter=lfs" in (top / ".gitattributes").read_text(errors="replace"):
+            yield _warn(
+                name, "files of git LFS are pointers: no filter runs", "git lfs pull, in each"
+            )
+
+
+def _environments(top: Path) -> list[str]:
+    """Folders of the checkout that are environments with absolute paths in them."""
+    marks = (mark for name in DEPENDENCY_MARKS for mark in top.glob(f"*/{name}"))
+    return sorted({mark.parent.name for mark in marks})
 
 
 def _roles(

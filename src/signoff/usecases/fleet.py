@@ -3,7 +3,8 @@
     merge what is finished → hand out what is ready → wait for the first to end → again
 
 Each plan has a driver process of its own, so that one which fails, hangs or is killed holds up
-only the plans that depend on it. All of it can be repeated: whatever is done stays done.
+only the plans that depend on it. Their agents share one limit. All of it can be repeated: whatever
+is done stays done.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from signoff.agents.pooled import POOL_VARIABLE
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Kind
 from signoff.domain.names import shown_name
@@ -27,11 +29,13 @@ from signoff.gate.ready import PlanReadiness, PlanStanding, PlanState
 from signoff.process.command import Command, StreamName
 from signoff.process.limits import Limits
 from signoff.process.runner import run
+from signoff.storage.active import find_vault
 from signoff.usecases.harness import Harness, find_plan, require_targets
 from signoff.usecases.merge import merge_plan, order_in
 from signoff.usecases.person import WORKER_VARIABLE, find_worker
 from signoff.usecases.queue import give_back, hand_out
 from signoff.usecases.ready import PlanFacts, find_ready, take_census
+from signoff.usecases.workspaces import workspace_key
 from signoff.usecases.worktree import add
 
 _LOOK_EVERY_S = 0.5
@@ -50,7 +54,7 @@ class PlanEnd(StrEnum):
 
 
 class FleetOptions(Struct, frozen=True):
-    jobs: int
+    jobs: int  # attempts at the same time, of all plans together
     yes: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
@@ -86,7 +90,10 @@ def drive_all(
     targets = {p.name: {s.target for s in p.plan.steps if s.target} for p in found if p.plan}
     require_targets(options.roles, {role for of in targets.values() for role in of}, "any plan")
     with ThreadPoolExecutor(options.jobs) as threads:
-        return _Fleet(harness, options, tell, threads, targets).drive()
+        # Of the repository, so that two such commands in it have one limit.
+        vault = find_vault(harness.cwd, harness.environ)
+        pool = f"attempts-{workspace_key(vault.repository or vault.worktree)}"
+        return _Fleet(harness, options, tell, threads, targets, pool).drive()
 
 
 class _Fleet(Struct):
@@ -95,6 +102,7 @@ class _Fleet(Struct):
     tell: Callable[[str, str], None]
     threads: ThreadPoolExecutor
     targets: Mapping[str, Collection[str]]  # plan → the roles that its steps go to
+    pool: str  # name of the limit on attempts that all drivers share
     running: dict[Future[int], str] = field(default_factory=dict)
     begun: dict[str, threading.Event] = field(default_factory=dict)  # plan → its run has begun
     tried: dict[str, str] = field(default_factory=dict)  # plan → why it is not done
@@ -171,7 +179,9 @@ class _Fleet(Struct):
         try:
             bound = self.harness.ledger.glance().worktree_of(handed.record.id)
             if bound is None or not bound.is_dir():
-                self.tell(name, f"in {add(self.harness, name).path}")
+                made = add(self.harness, name)
+                for text in (f"in {made.path}", *made.notes):
+                    self.tell(name, text)
         except SignoffError as error:
             give_back(self.harness, worker, shown_name(name))
             self.tried[name] = error.message
@@ -191,6 +201,7 @@ class _Fleet(Struct):
 
         lines = {stream: _Lines(tell) for stream in StreamName}
         words = [sys.executable, "-m", "signoff", "run", name]
+        words += [f"--jobs={self.options.jobs}"]
         words += ["--yes"] if self.options.yes else []
         named = zip(("--agent", "--model"), self.options.agent, strict=True)
         words += [f"{option}={chosen}" for option, chosen in named if chosen is not None]
@@ -199,7 +210,7 @@ class _Fleet(Struct):
         command = Command(
             tuple(words),
             self.harness.cwd,
-            {**self.harness.environ, WORKER_VARIABLE: worker},
+            {**self.harness.environ, WORKER_VARIABLE: worker, POOL_VARIABLE: self.pool},
             Limits(wall_s=_NO_END_S),
         )
         try:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent
+from signoff.agents.pooled import POOL_VARIABLE, AttemptPool, PooledAgent
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
 from signoff.domain.escalation import Outcome
@@ -26,10 +27,10 @@ from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
+from signoff.gate.actions import needs_the_line
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
-from signoff.orchestrator.openrun import LaneMaker, OpenRun
-from signoff.process.environment import safe_search_path
+from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
@@ -53,6 +54,7 @@ from signoff.usecases.history import (
     require_proved,
     role_words,
 )
+from signoff.usecases.lanes import lane_maker, lanes_need, strength_rooms
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
@@ -78,7 +80,6 @@ from signoff.usecases.workspaces import (
     approved_workspace,
     open_workspace,
     refuse_own_output,
-    workspace_key,
     workspace_lock,
 )
 from signoff.workspace.ignore import read_ignore_rules
@@ -346,13 +347,7 @@ def _open_run(
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=CommandAgent(
-            harness.environ,
-            pins.search_path,
-            workspace_lock(place),
-            work.enclosure,
-            harness.settings.prices,
-        ),
+        agent=_agent(harness, work, options),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
         rooms=strength_rooms(harness, work, options.jobs or harness.settings.jobs),
@@ -368,40 +363,37 @@ def _open_run(
     )
 
 
+def _agent(harness: Harness, work: OpenWork, options: RunOptions) -> AttemptAgent:
+    """The agent of every attempt; under `run --all` it waits for a place in the common pool."""
+    place = work.approved.place
+    agent = CommandAgent(
+        harness.environ,
+        work.approved.pins.search_path,
+        workspace_lock(place),
+        work.enclosure,
+        harness.settings.prices,
+    )
+    name = harness.environ.get(POOL_VARIABLE)
+    if not name:
+        return agent
+    us = Holder.current(str(place.path))
+    return PooledAgent(agent, AttemptPool(harness.home.locks, name, options.jobs or 1, us))
+
+
 def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
     """Lanes as many as were asked for; one is needed where an earlier driver had some."""
     steps = work.approved.plan.steps
     # Where nobody says how many, a plan that asks for candidates gets them at once.
     jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
-    why_not = _no_lanes_because(work)
+    why_not = lanes_need(work)
     if why_not and jobs > 1 and sum(len(step.roles) for step in steps) > 1:
         options.tell(f"agents work one after the other: side by side needs {why_not}")
-    return None if why_not or options.session else lane_maker(harness, work, jobs)
-
-
-def _no_lanes_because(work: OpenWork) -> str:
-    """Name what is missing for agents beside the workspace; empty where nothing is."""
-    if not work.enclosure.of_agents.has_own_view:
-        return "a sandbox that shows a lane in the workspace's place: bubblewrap, or namespaces"
-    if not work.judge.rooms.by_default:
-        return "clean rooms, which `[sandbox] clean_room` turns off"
-    return ""
-
-
-def strength_rooms(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker | None:
-    """Rooms for wrong versions of the work; None where contracts have no clean room."""
-    rooms = work.judge.rooms
-    there = rooms.clean is not None and rooms.by_default
-    return lane_maker(harness, work, jobs, "strength") if there else None
-
-
-def lane_maker(harness: Harness, work: OpenWork, jobs: int, below: str = "") -> LaneMaker:
-    """Make lanes and rooms in the home folder."""
-    place = work.approved.place
-    path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    environ, lanes = {**harness.environ, "PATH": path}, harness.home.path / "lanes"
-    there = lanes / workspace_key(place.workspace) / below
-    return LaneMaker(jobs, environ, there, work.workspace, workspace_lock(place))
+    if why_not or options.session is not None:
+        return None
+    for subject in work.approved.plan.subjects if jobs > 1 else ():
+        if subject.contract is not None and (line := needs_the_line(subject.contract)):
+            options.tell(f"{subject.id}: in line, not beside others: `{line}`")
+    return lane_maker(harness, work, jobs)
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:

@@ -43,6 +43,17 @@ class Tally(Struct, frozen=True):
     reported_steps: int = 0  # kept steps about which an agent said what it used
     tokens: int = 0
     usd: float = 0.0
+    duration_s: float = 0.0  # of all attempts
+
+    @property
+    def kept_rate(self) -> float | None:
+        """Part of the claims that was kept."""
+        return self.kept / self.claims if self.claims else None
+
+    @property
+    def seconds_per_kept_step(self) -> float | None:
+        """Time of all attempts, refused ones included, over kept steps."""
+        return self.duration_s / self.kept_steps if self.kept_steps and self.duration_s else None
 
     @property
     def refused(self) -> int:
@@ -124,6 +135,7 @@ def _plan_rows(harness: Harness, plan: str, totals: Counter[str]) -> Iterator[_R
         # The attempt behind each accepted step; steps that a person saw to have none.
         done = {e.step for e in entries if e.run == run.run and e.kind is Kind.STEP_DONE}
         kept = [w for w in works if w.result is Result.KEPT and w.agent.name and w.step in done]
+        kept = [work for work in kept if work.picked or not work.candidate]
         keepers = {work.step: work for work in reversed(kept)}.values()
         for work in works:
             # A person who works on a step claims nothing: they answer a question.
@@ -177,4 +189,5 @@ def _tally(role: str, command: str, model: str, rows: Sequence[_Row]) -> Tally:
         reported_steps=sum(row.keeps and row.reported for row in rows),
         tokens=sum(work.tokens or 0 for work in reported),
         usd=round(sum((work.usd or 0.0 for work in reported), 0.0), 9),
+        duration_s=round(sum((work.duration_s for work in works), 0.0), 6),
     )

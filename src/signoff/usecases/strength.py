@@ -20,8 +20,8 @@ from signoff.orchestrator.strength import StrengthMeter
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.usecases.history import approved_by, trusted_history
+from signoff.usecases.lanes import strength_rooms
 from signoff.usecases.openwork import OpenWork, open_work, taken
-from signoff.usecases.run import strength_rooms
 from signoff.verification.guards import case_of
 
 

@@ -36,6 +36,9 @@ class Work(Struct, frozen=True):
     result: Result | None = None
     reason: Reason | None = None
     heldout: Result | None = None
+    duration_s: float = 0.0
+    candidate: bool = False  # one of several at the step
+    picked: bool = False  # of those, the one whose work landed
 
     @property
     def claimed(self) -> bool:
@@ -55,6 +58,9 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
             commands.update(entry.data.get("roles") or {})
             if said := entry.data.get("session"):
                 session = read_fact(SessionWork, said)
+        elif entry.kind is Kind.STEP_PICKED and entry.step is not None:
+            picked = entry.step, int(entry.data["attempt"])
+            found[picked] = replace(found[picked], picked=True)
         elif entry.step is None or entry.attempt is None:
             continue
         elif entry.kind is Kind.ATTEMPT_STARTED:
@@ -64,7 +70,13 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
                 agent = Agent(role, "", session)
             model = agent.session.model if agent.session is not None else None
             found[entry.step, entry.attempt] = Work(
-                run, entry.step, entry.attempt, agent, entry.seq, model=model
+                run,
+                entry.step,
+                entry.attempt,
+                agent,
+                entry.seq,
+                model=model,
+                candidate="candidate" in entry.data,
             )
         elif (entry.step, entry.attempt) in found:
             work = found[entry.step, entry.attempt]
@@ -84,10 +96,12 @@ def _followed(work: Work, entry: Entry) -> Work:
             tokens=usage.get("tokens"),
             usd=usage.get("usd"),
             isolation=entry.data.get("isolation"),
+            duration_s=float(entry.data.get("duration_s") or 0.0),
         )
-    # Provisional verdicts are feedback, and one at the sweep may be about somebody else's work.
+    # Provisional verdicts are feedback, except on candidates, which get no others until one is
+    # picked; one at the sweep may be about somebody else's work.
     data = entry.data
-    told = entry.kind is Kind.VERDICT and not data.get("provisional")
+    told = entry.kind is Kind.VERDICT and (work.candidate or not data.get("provisional"))
     # The first answer counts: what a person repaired later was not this agent's claim.
     open_still = work.result in (None, Result.UNKNOWN)
     if not (told and open_still and data["phase"] == Phase.ATTEMPT):

@@ -20,7 +20,8 @@ from signoff.storage.active import (
 )
 from signoff.storage.identity import bind_worktree, plan_identity, remember_plan, unbind_worktree
 from signoff.storage.records import PlanRecord
-from signoff.usecases.harness import Harness, refuse_bare
+from signoff.usecases.furnish import furnish
+from signoff.usecases.harness import Harness, find_plan, refuse_bare
 from signoff.usecases.history import PlanHistory, read_history
 from signoff.usecases.merged import held_by_base, is_merged
 from signoff.usecases.person import refuse_in_attempt, require_person
@@ -60,6 +61,7 @@ class WorktreeLine(Struct, frozen=True):
     state: WorktreeState
     is_main: bool
     unfinished: Unfinished | None = None
+    notes: tuple[str, ...] = ()  # about how a new one was set up
 
 
 class Pruned(Struct, frozen=True):
@@ -167,13 +169,18 @@ def add(
     with Git.open(repository, harness.environ) as git:
         exclude_from_git(repository, MARKER_RULE)
         worktree = _existing(git, target, branch)
+        is_new = worktree is None
         if worktree is None:
             start = existing_head(git, base or base_branch(git, repository))
             if not adopt:
                 _refuse_unmerged_branch(git, branch, start, plan.name)
             worktree = add_worktree(git, target, branch, start)
     bind_worktree(harness.ledger, record, worktree.path, repository.main, by)
-    return WorktreeLine(worktree.path, branch, plan.name, worktree.state, is_main=False)
+    seen = WorktreeLine(worktree.path, branch, plan.name, worktree.state, is_main=False)
+    if not is_new:
+        return seen
+    there = find_plan(worktree.path, shown_name(plan.name), environ=harness.environ)
+    return replace(seen, notes=furnish(harness, there, repository.main))
 
 
 def list_all(harness: Harness) -> tuple[WorktreeLine, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from signoff.domain.globs import matches_any
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import RoomTooDear
 from signoff.workspace.folders import opened_root, opened_strictly
@@ -79,13 +80,15 @@ def survey(
     limits: RoomLimits,
     without: frozenset[str] = frozenset(),
     apart_fd: int | None = None,
+    own: tuple[str, ...] = (),
 ) -> Survey:
     """Look at every by-product and all that is apart; RoomTooDear when there is much to copy.
 
-    `without` are by-products that the room is not to have. `apart_fd` is the workspace, where the
-    by-products lie elsewhere.
+    `without` are by-products that the room is not to have, `own` globs of those that it gets a copy
+    of although they are dependencies or large. `apart_fd` is the workspace, where the by-products
+    lie elsewhere.
     """
-    surveyor = _Surveyor(root_fd, limits, without)
+    surveyor = _Surveyor(root_fd, limits, without, own)
     surveyor.look_apart(apart, root_fd if apart_fd is None else apart_fd)
     for path in sorted(byproducts):
         surveyor.look_at(path)
@@ -108,12 +111,16 @@ def too_large_to_copy(
 class _Surveyor:
     """look_at: a file or link is to be copied; a folder { shared whole? else what is in it }."""
 
-    def __init__(self, root_fd: int, limits: RoomLimits, without: frozenset[str]):
+    def __init__(
+        self, root_fd: int, limits: RoomLimits, without: frozenset[str], own: tuple[str, ...]
+    ):
         self._root_fd = root_fd
         self._without = without
+        self._own = own
         self._limits = limits
         self.found = Survey()
         self._bytes = 0
+        self._own_entries = 0
 
     def look_apart(self, paths: Iterable[str], fd: int) -> None:
         """Vault, plan file and `.git`, as far as they are there."""
@@ -160,10 +167,12 @@ class _Surveyor:
             return []
 
     def _take_in(self, path: str, entries: list[os.DirEntry[str]], top: str) -> list[str]:
-        if holds_dependencies(path, {entry.name for entry in entries}):
+        is_own = matches_any(self._own, path)
+        if not is_own and holds_dependencies(path, {entry.name for entry in entries}):
             self.found.shared.append(path)
             return []
         self.found.folders.append(path)
+        self._own_entries += is_own
         below: list[str] = []
         for entry in entries:
             inside = f"{path}/{entry.name}"
@@ -183,13 +192,19 @@ class _Surveyor:
             self.found.left_out.append(path)
             return
         self.found.copies[path] = stat_key(seen)
-        self._bytes += seen.st_size
+        if matches_any(self._own, path):
+            self._own_entries += 1
+        else:
+            self._bytes += seen.st_size
         self._check(top)
 
     def _check(self, top: str) -> None:
-        """Folders cost as much as files."""
+        """Folders cost as much as files; what somebody asked for may cost what sources may."""
         limits = self._limits
-        if len(self.found.copies) + len(self.found.folders) > limits.copied_files:
+        if self._own_entries > limits.files:
+            raise _too_dear(f"more than {limits.files:,} files and folders", top)
+        others = len(self.found.copies) + len(self.found.folders) - self._own_entries
+        if others > limits.copied_files:
             raise _too_dear(f"more than {limits.copied_files:,} files and folders", top)
         if self._bytes >> 20 >= limits.copied_mb:
             raise _too_dear(f"{limits.copied_mb:,} MB or more", top)

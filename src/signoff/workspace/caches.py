@@ -239,7 +239,7 @@ def _rename(from_fd: int, name: str, to_fd: int, new_name: str) -> None:
 def _copy(source: Path, target: Path) -> None:
     """Links stay links; pipes and sockets hold nothing that could be copied."""
     if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, True, _special, _copy_file)
+        shutil.copytree(source, target, True, not_plain, _copy_file)
     else:
         _copy_file(str(source), str(target))
 
@@ -256,7 +256,8 @@ def _copy_file(source: str, target: str) -> str:
     return target
 
 
-def _special(folder: str, names: list[str]) -> list[str]:
+def not_plain(folder: str, names: list[str]) -> list[str]:
+    """Names of what cannot be copied: pipes, sockets, devices."""
     kinds = {name: Path(folder, name).lstat().st_mode for name in names}
     plain = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
     return [name for name, mode in kinds.items() if not any(test(mode) for test in plain)]

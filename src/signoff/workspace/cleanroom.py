@@ -56,7 +56,14 @@ class CleanRoom:
     an agent could write. Nothing in it is a link to a file outside.
     """
 
-    def __init__(self, workspace: Workspace, folder: Path, limits: RoomLimits | None = None):
+    def __init__(
+        self,
+        workspace: Workspace,
+        folder: Path,
+        limits: RoomLimits | None = None,
+        own: tuple[str, ...] = (),
+    ):
+        self._own = own  # globs of dependencies that it gets a copy of
         self.path = folder / _ROOM
         self._limits = limits or RoomLimits()
         self.workspace = workspace
@@ -87,7 +94,9 @@ class CleanRoom:
         source = made or Byproducts(workspace.root, workspace.byproducts)
         with opened_root(workspace.root) as apart_fd, opened_root(source.root) as fd:
             at = apart_fd if made is None else fd
-            found = survey(at, source.paths, workspace.apart, self._limits, without, apart_fd)
+            found = survey(
+                at, source.paths, workspace.apart, self._limits, without, apart_fd, self._own
+            )
             layout = lay_out(content, found)
             fitted = self._fit_or_start_over(layout, at)
         return Room(
