@@ -14,7 +14,7 @@ from tree_sitter import Language, Node, Parser
 from signoff.commands.reading import syntax_of
 from signoff.domain.languages import language_of
 
-_MAX_BYTES = 100_000  # the time for text that is no program grows faster than its length
+_MAX_BYTES, _MAX_LINE = 100_000, 5_000  # the time for what is no program grows with its square
 _FIRST_LOOK = 8_000
 _BYTES_PER_ERROR = 100
 _MAX_DEPTH = 200
@@ -200,8 +200,8 @@ def read(path: str, text: bytes) -> SyntaxTree | str | None:
         return f"no grammar for `{path}`: only undone" if language_of(path) else None
     if grammar is not SHELL and _parser(grammar) is None:
         return f"no grammar for `{path}` here: install `signoff[strength]`"
-    if len(text) > _MAX_BYTES:
-        return f"`{path}` is too long to be read ({len(text)} bytes): only undone"
+    if len(text) > _MAX_BYTES or max(map(len, text.split(b"\n"))) > _MAX_LINE:
+        return f"`{path}` or a line of it is too long to be read: only undone"
     size = _FIRST_LOOK
     while size < 2 * len(text):  # what is no program shows early, and costs most when read as one
         if errors_in(_root(grammar, text[:size])) > max(
