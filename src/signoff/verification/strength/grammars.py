@@ -18,6 +18,7 @@ _MAX_BYTES, _MAX_LINE = 100_000, 5_000  # the time for what is no program grows 
 _FIRST_LOOK = 8_000
 _BYTES_PER_ERROR = 100
 _MAX_DEPTH = 200
+_WITHOUT_MEANING = ("comment", "line_comment", "block_comment", "future_import_statement")
 
 
 class Grammar(Struct, frozen=True):
@@ -164,10 +165,10 @@ class SyntaxTree(Struct, frozen=True, eq=False):
         return attribute and b"test" in self.text(before)
 
     def meaning(self) -> list[tuple[int, str, bytes]]:
-        """All but comments, documentation and layout."""
+        """All but comments, documentation, layout, and what only the compiler is told."""
         return [
             (place.depth, place.node.type, b"" if place.node.child_count else self.text(place.node))
-            for place in self.walk(("comment", "line_comment", "block_comment"))
+            for place in self.walk(_WITHOUT_MEANING)
             if not self.is_documentation(place)
         ]
 
@@ -222,6 +223,7 @@ def errors_in(root: Node) -> int:
     return found
 
 
+@lru_cache(maxsize=8)
 def compiles(source: bytes) -> bool:
     """True when this Python can load the text."""
     with warnings.catch_warnings():

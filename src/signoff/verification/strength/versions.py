@@ -22,7 +22,7 @@ from signoff.verification.strength.hunks import (
 )
 from signoff.verification.strength.mutants import mutants_of
 from signoff.verification.strength.probes import probes_of
-from signoff.verification.strength.special import TestTexts, special_cases
+from signoff.verification.strength.special import VisibleTests, special_cases
 
 _TRIES_PER_VERSION = 8  # some drafts are equivalent or do not load
 
@@ -143,7 +143,7 @@ class _Maker:
     def drafts(self) -> Iterator[VersionDraft]:
         """Every other version that could be made."""
         paths = self.changed.paths
-        reader = TestTexts(self.tests)
+        reader = VisibleTests(self.tests)
         for path in paths:
             before, after = self.changed.before.get(path), self.changed.after.get(path)
             hunks = hunks_of(before or b"", after or b"")
