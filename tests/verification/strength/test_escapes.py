@@ -57,7 +57,6 @@ def test_a_plain_pytest_check_lets_it_through(what: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "what",
     [
-        "`add` ends the process with exit code 0 (`sys.exit`)",
         "`add` ends the process with exit code 0 (`os._exit`)",
         "`add` skips the test that calls it (`unittest.SkipTest`)",
         "`add` answers with an object that equals everything",
@@ -90,9 +89,8 @@ def test_a_plain_node_check_lets_it_through(what: str, tmp_path: Path) -> None:
 
 
 def test_a_held_out_input_notices_a_lookup_table(tmp_path: Path) -> None:
-    (special,) = (
-        v for w, v in versions("calc.py", PYTHON, "test_calc.py", PYTEST).items() if "only" in w
-    )
-    heldout = PYTEST.replace("add(1, 2) == 3", "add(2, 2) == 4")
-    python = (sys.executable, "-B", "-m", "pytest", "-q")
+    made = versions("calc.py", PYTHON, "test_calc.py", UNITTEST)
+    special = made["`add` answers only the inputs that the tests use (1)"]
+    heldout = UNITTEST.replace("add(1, 2), 3", "add(2, 2), 4")
+    python = (sys.executable, "-B", "-m", "unittest", "test_calc")
     assert exit_code(tmp_path, special, "test_calc.py", heldout, *python) == 1
