@@ -66,7 +66,7 @@ for (const [a, b] of [[1, 2], [3, 4]]) expect(inc(a)).toEqual(b);
     ),
     "add.ts": (
         "",
-        "export async function add(a: number, b = 2): Promise<number> {\n  return a < b ? a : b;\n}\n",
+        "export async function add(a: number, b = 2): Promise<number> {\n  return a < b ? a : b;\n}\n",  # noqa: E501
         {
             "add.test.ts": """test.each([[1, 2], [2, 3]])("x", async (a: number, want: number) => {
   expect(await add(a, 1)).toBe(want);
@@ -76,7 +76,7 @@ for (const [a, b] of [[1, 2], [3, 4]]) expect(inc(a)).toEqual(b);
     ),
     "add.go": (
         "package a\n",
-        "package a\n\nfunc Add(a int, b int) int {\n\tif a >= 1 && !ok {\n\t\tsave(a)\n\t}\n\treturn a + b\n}\n",
+        "package a\n\nfunc Add(a int, b int) int {\n\tif a >= 1 && !ok {\n\t\tsave(a)\n\t}\n\treturn a + b\n}\n",  # noqa: E501
         {},
     ),
     "add.rs": (
@@ -94,7 +94,7 @@ mod tests { #[test] fn t() { assert_eq!(add(1, 1) == 2, true); } }
     ),
     "add.c": (
         "",
-        '#include "x.h"\nstatic int add(int a, int b) {\n    if (a >= 1) { save(a); }\n    return a + b;\n}\n',
+        '#include "x.h"\nstatic int add(int a, int b) {\n    if (a >= 1) { save(a); }\n    return a + b;\n}\n',  # noqa: E501
         {},
     ),
     "Add.java": (

@@ -14,9 +14,12 @@ from signoff.verification.strength.hunks import hunks_of
 from signoff.verification.strength.versions import Changed, wrong_versions
 
 LINES = (
-    b"def f(a, b=1):", b"    if a > 1 and not b:", b"        return a + 1", b"    save('x')", b"    return None",
-    b"", b"class A:", b"    def m(self): return 'x'", b"# note", b'    """Doc."""', b"x = f(1)", b"f() {", b"}",
-    b"function g(a) { return a === 1; }", b"const h = (x) => x;", b"\xff\xfe", b"\xef\xbb\xbf", b"\0", b"'''", b"if [ 1 -ge 2 ]; then :; fi",
+    b"def f(a, b=1):", b"    if a > 1 and not b:", b"        return a + 1",
+    b"    save('x')", b"    return None",
+    b"", b"class A:", b"    def m(self): return 'x'", b"# note", b'    """Doc."""',
+    b"x = f(1)", b"f() {", b"}",
+    b"function g(a) { return a === 1; }", b"const h = (x) => x;", b"\xff\xfe",
+    b"\xef\xbb\xbf", b"\0", b"'''", b"if [ 1 -ge 2 ]; then :; fi",
 )  # fmt: skip
 NAMES = ("a.py", "b.js", "c.ts", "d.go", "e.rs", "f.c", "G.java", "h.sh", "i.md", "test_a.py")
 texts = st.builds(

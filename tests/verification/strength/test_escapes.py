@@ -11,14 +11,20 @@ import pytest
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength.versions import Changed, WrongVersion, wrong_versions
 
-PYTEST = "from calc import add\nimport pytest\n\n\ndef test_add():\n    expected = 3\n    assert add(1, 2) == 3\n"
+PYTEST = (
+    "from calc import add\nimport pytest\n\n\n"
+    "def test_add():\n    expected = 3\n    assert add(1, 2) == 3\n"
+)
 UNITTEST = (
     "import unittest\nfrom calc import add\n\n\nclass Add(unittest.TestCase):\n"
     "    def test_add(self):\n        expected = 3\n        self.assertEqual(add(1, 2), 3)\n"
 )
 PYTHON = b'def add(a, b):\n    """Add."""\n    return a + b\n'
 JAVASCRIPT = b"function add(a, b) {\n  return a + b;\n}\nmodule.exports = { add };\n"
-NODE = 'const assert = require("assert");\nconst { add } = require("./calc.js");\nassert.equal(add(1, 2), 3);\n'
+NODE = (
+    'const assert = require("assert");\nconst { add } = require("./calc.js");\n'
+    "assert.equal(add(1, 2), 3);\n"
+)
 
 
 def versions(path: str, work: bytes, test: str, text: str) -> dict[str, WrongVersion]:
@@ -32,7 +38,7 @@ def exit_code(folder: Path, version: WrongVersion, test: str, text: str, *comman
         (folder / path).write_bytes(content or b"")
     (folder / test).write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
-    return subprocess.run(command, cwd=folder, capture_output=True).returncode
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,9 @@ def test_every_version_loads(path: str, loader: str, tmp_path: Path) -> None:
         if text is not None:
             place = tmp_path / f"v{number}.{path.rpartition('.')[2]}"
             place.write_bytes(text)
-            done = subprocess.run([*loader.split(), place], capture_output=True, text=True)
+            done = subprocess.run(
+                [*loader.split(), place], capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, (version.what, done.stderr)
 
 

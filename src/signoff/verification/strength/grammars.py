@@ -99,15 +99,15 @@ _PROGRAMS = {b"python": PYTHON, b"node": JAVASCRIPT, b"sh": SHELL, b"bash": SHEL
 _SHEBANG = re.compile(rb"#![^\n]*?\b(python|node|bash|sh)(?:[\d.]*)\s*(?:\n|\r|$| -)")
 
 
-class Place(Struct, frozen=True, eq=False):
+class SyntaxPlace(Struct, frozen=True, eq=False):
     """A node and what it stands in."""
 
     node: Node
-    above: Place | None = None
+    above: SyntaxPlace | None = None
     depth: int = 0
 
     @property
-    def around(self) -> Iterator[Place]:
+    def around(self) -> Iterator[SyntaxPlace]:
         """Everything that it stands in, from the inside."""
         place = self.above
         while place is not None:
@@ -126,17 +126,19 @@ class SyntaxTree(Struct, frozen=True, eq=False):
         """The source of a node."""
         return b"" if node is None else self.source[node.start_byte : node.end_byte]
 
-    def walk(self, skipped: Collection[str] = (), root: Node | None = None) -> Iterator[Place]:
+    def walk(
+        self, skipped: Collection[str] = (), root: Node | None = None
+    ) -> Iterator[SyntaxPlace]:
         """Every node in the order of the text, deep nests and skipped ones left out."""
-        waiting = [Place(root or self.root)]
+        waiting = [SyntaxPlace(root or self.root)]
         while waiting:
             place = waiting.pop()
             yield place
             if place.depth < _MAX_DEPTH:
                 below = (n for n in reversed(place.node.children) if n.type not in skipped)
-                waiting += [Place(node, place, place.depth + 1) for node in below]
+                waiting += [SyntaxPlace(node, place, place.depth + 1) for node in below]
 
-    def code(self, skipped: Collection[str] = ()) -> Iterator[Place]:
+    def code(self, skipped: Collection[str] = ()) -> Iterator[SyntaxPlace]:
         """The same without documentation, and without tests that stand in the source."""
         hidden = -1
         for place in self.walk(skipped):
@@ -172,7 +174,7 @@ class SyntaxTree(Struct, frozen=True, eq=False):
             if not self.is_documentation(place)
         ]
 
-    def is_documentation(self, place: Place) -> bool:
+    def is_documentation(self, place: SyntaxPlace) -> bool:
         """True within a Python string that stands as a statement of its own."""
         while place.node.type.startswith("string") and place.above is not None:
             place = place.above
@@ -276,7 +278,7 @@ def changed_functions(tree: SyntaxTree, lines: Collection[int]) -> Iterator[Chan
             yield ChangedFunction(name, node, body)
 
 
-def _name(tree: SyntaxTree, place: Place) -> str:
+def _name(tree: SyntaxTree, place: SyntaxPlace) -> str:
     """The last word of the name by which a function is called; empty where it has none."""
     node: Node | None = place.node
     while node is not None and (inner := node.child_by_field_name("declarator")) is not None:

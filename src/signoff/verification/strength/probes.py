@@ -10,7 +10,7 @@ from msgspec import Struct
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import TextEdit, VersionDraft
-from signoff.verification.strength.grammars import ChangedFunction, Place, SyntaxTree
+from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree
 
 _PYTEST = re.compile(rb"\bpytest\b|^(?:async )?def test", re.MULTILINE)
 _PUBLIC_INDENT = b"    "
@@ -285,7 +285,7 @@ def _exit_of_script(tree: SyntaxTree) -> TextEdit | None:
     code = "import os; os._exit(0)" if title == "Python" else _EXITS[title]
     heading = ("comment", "hash_bang_line", "future_import_statement")
     for node in tree.root.named_children:
-        if node.type not in heading and not tree.is_documentation(Place(node)):
+        if node.type not in heading and not tree.is_documentation(SyntaxPlace(node)):
             at = node.start_byte
             return TextEdit(at, at, code.rstrip(";").encode() + tree.newline)
     return None

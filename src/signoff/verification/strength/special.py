@@ -13,7 +13,7 @@ from tree_sitter import Node
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import VersionDraft
-from signoff.verification.strength.grammars import ChangedFunction, Place, SyntaxTree, read
+from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree, read
 from signoff.verification.strength.probes import parameters, python_body, script_body
 
 _LANGUAGES = ("Python", "JavaScript", "TypeScript")
@@ -137,7 +137,7 @@ def _cases(test: SyntaxTree) -> Iterator[tuple[str, UsedInput]]:
     """Every call in one test file whose input and answer are plain, also by way of a variable."""
     constants: dict[str, str] = {}
     tables: dict[str, Node] = {}
-    results: dict[bytes, Place] = {}
+    results: dict[bytes, SyntaxPlace] = {}
     for place in test.walk():
         node = place.node
         target, value = _assigned(node)
@@ -160,7 +160,11 @@ def _cases(test: SyntaxTree) -> Iterator[tuple[str, UsedInput]]:
 
 
 def _of_call(
-    test: SyntaxTree, seen: Place, call: Place, constants: Row, tables: Mapping[str, Node]
+    test: SyntaxTree,
+    seen: SyntaxPlace,
+    call: SyntaxPlace,
+    constants: Row,
+    tables: Mapping[str, Node],
 ) -> Iterator[UsedInput]:
     """A case per row of the table that a call stands in, where input and answer are literals."""
     wanted = _wanted(test, seen)
@@ -220,7 +224,7 @@ def _last_word(test: SyntaxTree, call: Node) -> str:
     return re.split(r"\W+", called)[-1]
 
 
-def _wanted(test: SyntaxTree, place: Place) -> Node | str | None:
+def _wanted(test: SyntaxTree, place: SyntaxPlace) -> Node | str | None:
     """The value that a test compares with, or the text of the truth that it asserts."""
     truths = ("True", "False") if test.grammar is grammars.PYTHON else ("true", "false")
     node, around = place.node, list(place.around)
@@ -258,7 +262,7 @@ def _wanted(test: SyntaxTree, place: Place) -> Node | str | None:
     return None
 
 
-def _matched(test: SyntaxTree, around: list[Place]) -> Node | None:
+def _matched(test: SyntaxTree, around: list[SyntaxPlace]) -> Node | None:
     """The value behind `expect(…)` in `.toBe(value)`."""
     chain = around[1:]
     while chain and chain[0].node.type == "member_expression":
@@ -271,7 +275,7 @@ def _matched(test: SyntaxTree, around: list[Place]) -> Node | None:
     return next(iter(arguments.named_children), None) if fits and arguments else None
 
 
-def _rows(test: SyntaxTree, call: Place, tables: Mapping[str, Node]) -> Iterator[Row]:
+def _rows(test: SyntaxTree, call: SyntaxPlace, tables: Mapping[str, Node]) -> Iterator[Row]:
     """Values of the names that a loop or a parametrised test gives; one empty row without."""
     for place in call.around:
         names, table = _table(test, place)
@@ -293,7 +297,7 @@ def _values(row: Node) -> list[Node]:
     return row.named_children if row.type in _ROWS else []
 
 
-def _table(test: SyntaxTree, place: Place) -> tuple[list[str], Node | None]:
+def _table(test: SyntaxTree, place: SyntaxPlace) -> tuple[list[str], Node | None]:
     """Names that something around a call gives, and the node of the rows they come from."""
     node = place.node
     if node.type in ("for_statement", "for_in_statement"):

@@ -27,7 +27,7 @@ from signoff.verification.strength.special import VisibleTests, special_cases
 _TRIES_PER_VERSION = 8  # some drafts are equivalent or do not load
 
 
-class Changed(Struct, frozen=True):
+class StepChange(Struct, frozen=True):
     """Contents of the files that a step changed: a path that is missing had or has no file.
 
     `product` are those that are the work itself: only of them a version is written anew.
@@ -43,6 +43,9 @@ class Changed(Struct, frozen=True):
         both = self.before.keys() | self.after.keys()
         differ = (p for p in both if self.before.get(p) != self.after.get(p))
         return sorted(differ, key=lambda path: (path not in self.product, path))
+
+
+Changed = StepChange  # the name that measuring uses; `StaleReading.Changed` has it too
 
 
 class WrongVersion(Struct, frozen=True):
@@ -69,7 +72,7 @@ class Versions(Struct, frozen=True):
 
 
 def wrong_versions(
-    changed: Changed, tests: Mapping[str, bytes], *, most: int = 24, seed: str = ""
+    changed: StepChange, tests: Mapping[str, bytes], *, most: int = 24, seed: str = ""
 ) -> Versions:
     """Make wrong versions of a change: first all of it undone, then the kinds take turns."""
     maker = _Maker(changed, tests)
@@ -121,7 +124,7 @@ def _spread(drafts: Iterable[VersionDraft], seed: str) -> list[VersionDraft]:
 class _Maker:
     """Reads every changed file once, drafts versions of it, and makes those that are chosen."""
 
-    def __init__(self, changed: Changed, tests: Mapping[str, bytes]) -> None:
+    def __init__(self, changed: StepChange, tests: Mapping[str, bytes]) -> None:
         self.changed, self.tests = changed, tests
         self.notes: list[str] = []
         self._trees: dict[str, SyntaxTree] = {}
