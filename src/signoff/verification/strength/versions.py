@@ -45,7 +45,7 @@ class StepChange(Struct, frozen=True):
         return sorted(differ, key=lambda path: (path not in self.product, path))
 
 
-Changed = StepChange  # the name that measuring uses; `StaleReading.Changed` has it too
+Changed = StepChange  # shorter where `planfile.diff.Changed` is not near
 
 
 class WrongVersion(Struct, frozen=True):
