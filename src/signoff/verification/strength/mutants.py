@@ -220,6 +220,8 @@ def _settled(tree: SyntaxTree, place: SyntaxPlace) -> Found:
         return
     true, false = ("1", "0") if tree.grammar is grammars.C else tree.grammar.constants
     loop = node.type == "while_statement"
+    if loop and tree.grammar is grammars.JAVA:
+        return  # does not compile: its body could not be reached
     for value, when in ((false, "never"),) if loop else ((false, "never"), (true, "always")):
         text = f"({value})" if condition.type == "parenthesized_expression" else value
         edit = TextEdit(condition.start_byte, condition.end_byte, text.encode())
