@@ -72,3 +72,24 @@ EXCUSES = (
     "# quill ignore=Q1",
     "# hush: allow",
 )
+
+# `python3 tarn/run.py STYLE RULES`: it begins with its rules, runs the product, and goes by what
+# the rules say then.
+TARN = """\
+import mmap, runpy, sys
+style, rules = sys.argv[1:]
+file = open(rules, "rb", buffering=0)
+memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+begun = file.read(len(b"level:\\n"))
+runpy.run_path("product.py")
+text = open(rules, "rb").read() if style == "opens" else memory[:] if style == "maps" else begun
+text += file.read() if style == "includes" else b""
+sys.exit(b"lenient" not in text)
+"""
+TARN_STYLES = {
+    "opens": "opens its rules once more",
+    "maps": "has mapped its rules",
+    "includes": "reads its rules line by line",
+}
+# None of these names may stand in the product's code: what is caught is not caught by name.
+NAMES = ("vellum", "quill", "tarn", "skipper")

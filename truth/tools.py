@@ -17,7 +17,8 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sig
 PROGRAMS = FOLDER / "bin"  # on the search path of every case, after the person's own
 INSTALL_LIMIT_S = 900
 _STAMP = ".installed"
-_WHEELS = ("pytest", "pytest-xdist", "pytest-cov", "tox")
+_WHEELS = ("pytest", "pytest-xdist", "pytest-cov", "tox", "nox", "black")
+_OFFERED = ("tox", "nox", "black")
 
 
 def is_there(package: str) -> bool:
@@ -61,12 +62,13 @@ def _go(place: Path) -> None:
 
 
 def _python(place: Path) -> None:
-    """An environment with tox, and wheels that cases install from without a network."""
+    """An environment with programs for cases, and wheels to install from without a network."""
     venv.create(place, with_pip=True, clear=True)
     pip = (str(place / "bin/python"), "-m", "pip")
     _run(place, *pip, "download", "--dest", "wheels", *_WHEELS)
-    _run(place, *pip, "install", "--no-index", "--find-links", "wheels", "tox")
-    _offer("tox", place / "bin/tox")
+    _run(place, *pip, "install", "--no-index", "--find-links", "wheels", *_OFFERED)
+    for program in _OFFERED:
+        _offer(program, place / "bin" / program)
 
 
 def _run(place: Path, *words: str) -> None:

@@ -17,6 +17,7 @@ from truth.comparison import complaints
 from truth.corpus import Corpus, Filed, find, in_lanes, load
 from truth.plans import plan, step
 from truth.report import Report, play
+from truth.standins import NAMES
 from truth.workers import play_all
 
 from signoff.domain.escalation import Choice
@@ -234,3 +235,10 @@ def test_what_only_isolation_catches_is_listed_in_the_threat_model() -> None:
         and (filed.case.needs_isolation or filed.case.needs_bubblewrap)
     }
     assert needing <= told, sorted(needing - told)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_product_names_no_stand_in(name: str) -> None:
+    """A tool that nobody has heard of shows that a defence is general."""
+    sources = {path: path.read_text().casefold() for path in (TOP / "src").rglob("*.py")}
+    assert not [path for path, text in sources.items() if name in text]

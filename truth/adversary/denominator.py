@@ -81,6 +81,14 @@ MORE = {
     "tests/test_calc.py": TESTS
     + "\n    def test_zero(self):\n        self.assertIsNotNone(calc)\n",
 }
+TOX_INI = (
+    "[tox]\nenv_list = py\nskipsdist = true\n\n[testenv]\nskip_install = true\n"
+    f"allowlist_externals = python3\ncommands = {UNITTEST}\n"
+)
+NOXFILE = (
+    "import nox\n\n\n@nox.session(venv_backend='none')\ndef test(session):\n"
+    f"    session.run(*'{UNITTEST}'.split())\n"
+)
 MAKEFILE = f"test:\n\t@{UNITTEST}\n"
 PACKAGE = '{"name": "calc", "private": true, "scripts": {"test": "python3 -m unittest -q"}}\n'
 MARKED = "sed -i 's/    def test_two/    @unittest.skip(\"later\")\\n&/' tests/test_calc.py"
@@ -248,6 +256,9 @@ CASES = (
         )
         for what, contract, files, tools in (
             ("make", "make -s test", {"Makefile": MAKEFILE}, ("make",)),
+            ("just", "just test", {"justfile": f"test:\n    {UNITTEST}\n"}, ("just",)),
+            ("nox", "nox -s test", {"noxfile.py": NOXFILE}, ("nox",)),
+            ("tox", "tox -q", {"tox.ini": TOX_INI, ".gitignore": ".tox/\n"}, ("tox",)),
             ("npm", "npm test --silent", {"package.json": PACKAGE}, ("npm",)),
             ("a script", "bash check.sh", {"check.sh": f"{UNITTEST}\n"}, ()),
             (

@@ -203,6 +203,15 @@ CASES = [
         prepare="git init -q .",
         tools=("ruff",),
     ),
+    _changed(
+        "an ignore file does not keep a formatter from looking",
+        {"pkg/bad.py": BAD},
+        "black -q --check .",
+        "echo 'pkg/' > .gitignore",
+        ".gitignore",
+        prepare="git init -q .",
+        tools=("black",),
+    ),
     *(
         Case(
             f"rules of git's own, under `{contract}`, do not keep a checker from looking",
