@@ -61,8 +61,8 @@ def rows() -> Iterator[Row]:
 
 
 def _files(rooms: str) -> list[Path]:
-    folders = [SOURCE.parent if room == "src" else SOURCE / room for room in rooms.split(" + ")]
-    return [path for folder in folders for path in folder.rglob("*.py")]
+    places = [SOURCE.parent if room == "src" else SOURCE / room for room in rooms.split(" + ")]
+    return [path for place in places for path in [place, *place.rglob("*.py")] if path.is_file()]
 
 
 def _lines(path: Path) -> int:

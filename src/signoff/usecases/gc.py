@@ -208,11 +208,6 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
-def _newest_change(store: Path) -> float:
-    """Time at which something was last kept there; a new file of any kind changes its folder."""
-    return max(path.lstat().st_mtime for path in (store, *store.rglob("*")))
-
-
 def _take_out(home: Home, one: Removed, left: list[LeftAlone]) -> bool:
     """Remove it under the lock of its users; what is in use stays."""
     lock, us = lock_of_workspace(one.path.name), Holder.current("signoff gc")
@@ -227,14 +222,3 @@ def _take_out(home: Home, one: Removed, left: list[LeftAlone]) -> bool:
         return False  # another `gc` was quicker
     home.empty_removing()
     return True
-
-
-def _is_gone(path: Path) -> bool:
-    """True when it is surely not there; what cannot be looked at may be."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False

@@ -33,6 +33,8 @@ def _told(findings: tuple[Finding, ...], severity: Severity = Severity.WARNING) 
         ("make test", "Add a target to the Makefile", "Makefile"),
         ("npm run build", "Put a build script into package.json", "package.json"),
         ("python -m pytest -q", "Move the fixtures to conftest.py", "conftest.py"),
+        ("uv run ruff check .", "Relax ruff.toml", "ruff.toml"),
+        ("tox", "Add an environment to tox.toml", "tox.toml"),
         ("python3 src/app.py", "Let `app` print 5", "src/app.py"),
         ("python3 src/app.py", "Let `src.app` print 5", "src/app.py"),
         ("python3 src/app.py", "Rewrite `src/app`", "src/app.py"),

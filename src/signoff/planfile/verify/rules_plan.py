@@ -8,6 +8,7 @@ from signoff.commands.analysis import analyse
 from signoff.commands.launchers import started_by
 from signoff.commands.makefile import MAKEFILES
 from signoff.commands.programs import BUILTINS, PACKAGE_TOOLS
+from signoff.commands.settings import settings_files
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, literal, matches, matches_any
 from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
@@ -168,14 +169,8 @@ def protects_something(view: VerifyView) -> Iterator[Finding]:
                 )
 
 
-_DECIDING = {
-    "make": MAKEFILES,
-    **dict.fromkeys(PACKAGE_TOOLS, ("package.json",)),
-    "pytest": ("conftest.py", "pytest.ini"),
-    "tox": ("tox.ini",),
-    "nox": ("noxfile.py",),
-    "just": ("justfile",),
-}
+# Recipes decide a check as settings do.
+_RECIPES = {"make": MAKEFILES, **dict.fromkeys(PACKAGE_TOOLS, ("package.json",))}
 _MOST_LISTED = 3  # files of one folder; of more, the folder is proposed
 
 
@@ -358,6 +353,6 @@ def _deciding(view: VerifyView, subject: ShellSubject) -> dict[str, int]:
     for call in subject.facts.calls:
         # Builtins start nothing: most calls of ten thousand contracts.
         for started in started_by(call.name, call.args) if call.name not in BUILTINS else ():
-            for path in _DECIDING.get(started.tool, ()):
+            for path in (*_RECIPES.get(started.tool, ()), *settings_files(started.tool)):
                 found.setdefault(path, call.line)
     return {path: line for path, line in found.items() if ITEM not in path}

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from signoff.commands.launchers import Invocation, inside, is_plain
+from signoff.commands.settings import SETTINGS, Section, section, section_digest
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import has_wildcard, matches
 from signoff.domain.snapshot import FileKind, FileState, Manifest
 from signoff.verification.ignored import BUILT, ENVIRONMENTS, LARGEST_READ_BYTES, Ignored
-from signoff.verification.influences.settings import SETTINGS, Section, section, section_digest
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 

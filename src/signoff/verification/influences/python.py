@@ -8,10 +8,10 @@ import sys
 from functools import lru_cache
 
 from signoff.commands.launchers import Invocation, inside, is_plain, python_words
+from signoff.commands.settings import SETTINGS, Section
 from signoff.domain.snapshot import FileKind
 from signoff.verification.influences.gathered import GatheredInfluences
 from signoff.verification.influences.packages import borrowed_modules, environments, is_used
-from signoff.verification.influences.settings import SETTINGS, Section
 
 _STARTUP_MODULES = ("sitecustomize.py", "usercustomize.py")
 _RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "iniconfig", "xdist", "hypothesis", "unittest")

@@ -13,6 +13,7 @@ from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.launchers import SHELLS, Invocation, inside, is_plain, started_by
 from signoff.commands.makefile import MAKEFILES, Makefile, MakeRule, read_makefile
 from signoff.commands.proofs import MakeCall, make_call, package_scripts, recipe_texts
+from signoff.commands.settings import SETTINGS, Section, command_in
 from signoff.commands.uses import INTERPRETERS, scripts_run
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Manifest
@@ -34,7 +35,6 @@ from signoff.verification.influences.python import (
     follow_python_path,
     pin_startup,
 )
-from signoff.verification.influences.settings import SETTINGS, Section, command_in
 
 _SHEBANG = re.compile(rb"#!\s*(\S+)(?:[ \t]+(.*))?")
 _NOT_SHELL = (".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".awk", ".sed", ".jq")

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes
+from signoff.domain.globs import has_wildcard
 
 _TOML_NAMES = frozenset(("Pipfile",))
 _HEADER = re.compile(r"\s*\[\s*([^\]]*?)\s*\]")
@@ -310,3 +311,10 @@ SETTINGS: dict[str, ToolSettings] = {
     "ag": _SEARCH,
     "fd": _SEARCH,
 }
+
+
+def settings_files(tool: str) -> tuple[str, ...]:
+    """Files that a tool obeys as a whole, besides its command line; patterns left out."""
+    known = SETTINGS.get(tool)
+    named = (*known.files, *known.everywhere) if known is not None else ()
+    return tuple(name for name in named if not has_wildcard(name))
