@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from signoff.process.sandboxes import probe_sandboxes
 from tests.postgres import database_url, postgres_server, postgres_url
 
 __all__ = ["database_url", "postgres_server", "postgres_url"]
@@ -29,6 +30,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell that starts the suite in the background has it ignore Ctrl-C and with it every child.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out, and say so, what is asked of a sandbox that does not work on this machine."""
+    broken = {s.isolation: s.detail for s in probe_sandboxes() if not s.available}
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        isolation = params.get("isolation")
+        if isolation in broken:
+            item.add_marker(pytest.mark.skip(reason=f"no {isolation} here: {broken[isolation]}"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from signoff.domain.verdict import Isolation
+from signoff.process.sandboxes import probe_sandboxes
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 from tests.cli.project import Project
@@ -251,3 +253,13 @@ def test_the_server_and_completion_and_budgets_are_looked_at(at: Desk) -> None:
     assert found["budget of role own"]["health"] == "ok"
     own(at, ".bashrc", 'eval "$(signoff completion bash)"\n')
     assert doctor(at)["completion"]["health"] == "ok"
+
+
+def test_a_sandbox_that_another_makes_needless_is_no_warning(desk: Desk) -> None:
+    working = [s.isolation for s in probe_sandboxes() if s.available]
+    said = desk.signoff("doctor").stdout
+    boxed = [isolation for isolation in working if isolation.has_own_view]
+    for isolation in (Isolation.BUBBLEWRAP, Isolation.NAMESPACES):
+        (line,) = (s for s in said.splitlines() if f"sandbox {isolation}:" in s)
+        assert line.startswith("OK" if boxed else "WARN"), line
+        assert ("not needed" in line) == (bool(boxed) and isolation not in working)

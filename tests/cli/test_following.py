@@ -11,6 +11,7 @@ import pytest
 from tests.cli.ended import LIMIT_S, Running
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.cli.project import Project
 
 HUT = step("Build", "test -s hut", task="Build a hut of wood.")
 # Waits for the test; then the second attempt does what the first one only said.
@@ -115,3 +116,14 @@ def test_what_is_not_on_record_is_said(desk: Desk, part: str) -> None:
     desk.about_plan("show", "--step", "1", part).fails(2, "no attempt at step `1`", hint="log")
     desk.run("--yes").exits(6)
     desk.about_plan("show", "--step", "1", part, "--attempt", "9").fails(2, "no attempt 9")
+
+
+def test_a_lone_step_is_one_of_the_bound_plan(project: Project) -> None:
+    project.agent("echo wood > hut")
+    project.named("1st", step("Build", "test -s hut")).signoff("bind", "1st").exits(0)
+    project.signoff("run", "1st", "--yes").exits(0)
+    (worked,) = project.attempts()
+    shown = project.signoff("show", "1", "--prompt").exits(0)
+    assert shown.stdout.rstrip("\n") == worked.prompt.rstrip("\n")
+    project.signoff("show", "2", "--prompt").fails(2, "`2`")
+    project.signoff("show", "1st", "--prompt").fails(2, "none is named", hint="--step")

@@ -141,9 +141,10 @@ def test_a_check_that_works_in_the_workspace_only_is_judged_there(
     desk.about_plan("audit").exits(0)
 
 
-def test_a_clean_room_that_is_demanded_is_not_given_up(desk: Desk) -> None:
+@pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap"])
+def test_a_clean_room_that_is_demanded_is_not_given_up(desk: Desk, isolation: str) -> None:
     demanded = step("Work", WRITES_TO_DEPENDENCIES, judge_in="clean")
-    red_project(desk, "bubblewrap").file("node_modules/vite/index.js", "")
+    red_project(desk, isolation).file("node_modules/vite/index.js", "")
     desk.file("price.py", "").plan(demanded).run("--yes").exits(6)
     assert agents_started(desk) == 0
     assert "`**judge_in:** workspace`" in question(desk)

@@ -25,9 +25,9 @@ from signoff.cli.streams import reader_left
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX, session_id_of
 from signoff.domain.text import storable_path
-from signoff.errors import Exit, NotApproved, UsageError
+from signoff.errors import Exit, NotApproved, PlanNameInvalid, PlanNotFound, UsageError
 from signoff.planfile.outline import file_digest
-from signoff.usecases.harness import Harness
+from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.history import approved_text
 from signoff.usecases.journal import (
     DiffReport,
@@ -68,10 +68,7 @@ def show_command(
     proof of every step."""
     parts = {"prompt": prompt, "answer": answer, "diff": diff}
     if step is None and (attempt is not None or any(parts.values())):
-        raise UsageError(
-            "what an attempt was asked, said or changed is shown of one step, and none is named",
-            "signoff show PLAN --step STEP --prompt",
-        )
+        plan, step = None, _lone_step(plan, workspace)
     if plan is not None and plan.startswith(SESSION_PREFIX):
         from signoff.cli.sessions import print_plan  # noqa: PLC0415 - what judges loads slowly
 
@@ -81,6 +78,19 @@ def show_command(
         return _show_plan(opened, approved, as_json)
     wanted = {name for name, asked in parts.items() if asked} or set(parts)
     return _show_attempt(opened, step, attempt, wanted, as_json)
+
+
+def _lone_step(named: str | None, workspace: Path | None) -> str:
+    """The step that stands where a plan could: one of the bound plan."""
+    try:
+        if named is not None and not named.startswith(SESSION_PREFIX):
+            find_plan(Path.cwd(), named, workspace, even_gone=True, staged=True)
+    except (PlanNotFound, PlanNameInvalid):
+        return named or ""
+    raise UsageError(
+        "what an attempt was asked, said or changed is shown of one step, and none is named",
+        "signoff show PLAN --step STEP --prompt",
+    )
 
 
 def _show_plan(opened: OpenedPlan, approved: bool, as_json: bool) -> int:

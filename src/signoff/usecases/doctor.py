@@ -116,10 +116,16 @@ def _machine() -> Iterator[HealthCheck]:
     else:
         detail = "a process that detaches itself may outlive its attempt"
         yield _warn("processes", detail, "run signoff on Linux, where every process can be ended")
-    for support in probe_sandboxes():
+    supports = probe_sandboxes()
+    boxed = next((s.isolation for s in supports if s.available and s.isolation.has_own_view), None)
+    for support in supports:
         name, detail = f"sandbox {support.isolation}", support.detail
-        hint = _SANDBOX_HINTS[support.isolation]
-        yield _ok(name, detail) if support.available else _warn(name, detail, hint)
+        if support.available:
+            yield _ok(name, detail)
+        elif boxed is not None and support.isolation.has_own_view:
+            yield _ok(name, f"not needed, since `{boxed}` does the same: {detail}")
+        else:
+            yield _warn(name, detail, _SANDBOX_HINTS[support.isolation])
 
 
 def _configuration(environ: Mapping[str, str], top: Path) -> Iterator[HealthCheck]:
