@@ -26,7 +26,7 @@ from signoff.domain.session import SessionStanding
 from signoff.domain.text import moment, storable_path
 from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit
-from signoff.gate.subjects import Standing, StepState
+from signoff.gate.subjects import OpinionStanding, Standing, StepState
 from signoff.usecases.harness import PlanLocation
 from signoff.usecases.status import ContentStatus, Spending, StatusReport
 
@@ -114,6 +114,18 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         **picked(standing, "id title state attempts verdict stale held_before carried"),
         **picked(standing, "handoff accepted_by lanes"),
         "tests": None if counts is None else counts.to_data(with_names=False),
+        "opinion": None if standing.opinion is None else _opinion_json(standing.opinion),
+    }
+
+
+def _opinion_json(opinion: OpinionStanding) -> dict[str, Any]:
+    """The stable shape of an opinion; its name says that it is no proof."""
+    given = opinion.given
+    return {
+        **picked(given, "model result why reused_from"),
+        **picked(opinion, "stale overruled"),
+        "measured": opinion.measured or None,
+        "claims": to_builtins(given.claims),
     }
 
 
@@ -252,8 +264,18 @@ def _standing_line(standing: Standing) -> str:
         notes.append("waived")
     if standing.accepted_by is not None:
         notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
+    if standing.opinion is not None:
+        notes.append(_opinion(standing.opinion))
     detail = f"  ({', '.join(notes)})" if notes else ""
     return f"{standing.id}  {standing.title}{detail}"
+
+
+def _opinion(opinion: OpinionStanding) -> str:
+    given = opinion.given
+    aside = ["on earlier content"] if opinion.stale else []
+    aside += ["overruled by a person"] if opinion.overruled else []
+    aside += [opinion.measured or "never calibrated"]
+    return f"opinion of {given.model}, no proof: {given.result} [{'; '.join(aside)}]"
 
 
 def _tests(counts: TestCounts) -> str:

@@ -85,6 +85,17 @@ class VerdictProof(Struct, frozen=True):
     heldout: str | None
 
 
+class OpinionNote(Struct, frozen=True):
+    """A model's opinion beside a verdict: no proof, and named so that nobody takes it for one."""
+
+    model: str
+    result: str
+    input: str
+    prompts: tuple[str, ...]
+    overruled: bool  # a person accepted the work in its place
+    measured: str
+
+
 class SubjectProof(Struct, frozen=True):
     """One step or postcondition of the signed-off run."""
 
@@ -97,6 +108,7 @@ class SubjectProof(Struct, frozen=True):
     held_before: bool | None
     carried: bool
     evidence: str | None = None  # in a session: what the agent cited, where nothing was judged
+    opinion: OpinionNote | None = None
 
 
 class WaiverProof(Struct, frozen=True):
@@ -172,8 +184,9 @@ class Receipt(Struct, frozen=True):
         if not self.self_set:
             del predicate["self_set"]
         for subject in (*predicate["steps"], *predicate["postconditions"]):
-            if subject["evidence"] is None:
-                del subject["evidence"]
+            for seldom in ("evidence", "opinion"):
+                if subject[seldom] is None:
+                    del subject[seldom]
         for agent in predicate["agents"]:
             if agent["session"] is None:
                 del agent["session"]  # as before sessions were named

@@ -14,6 +14,7 @@ from signoff.domain import facts
 from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import Entry
+from signoff.domain.opinion import OpinionGiven
 from signoff.domain.plan import (
     Author,
     Contract,
@@ -111,6 +112,8 @@ class State:
         self.obstacles: dict[str, Judged] = {}  # what kept checks from working before anybody did
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.read_sets: dict[str, tuple[str, ...]] = {}  # likewise
+        self.opinions: dict[str, tuple[int, OpinionGiven]] = {}  # by input; of earlier runs too
+        self.measured: dict[str, str] = {}  # by model: how good its opinions were found to be
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.earlier_work: SessionWork | None = None  # of a session, before this run began

@@ -46,6 +46,7 @@ from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.landing import Landing, judge_candidate, pick_candidate
 from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
+from signoff.orchestrator.opinions import opinion_on
 from signoff.orchestrator.projection import STATUS_OF
 from signoff.orchestrator.sweep import FinalSweep
 from signoff.planfile.verify.rules_plan import proposed_lines
@@ -299,6 +300,8 @@ class Drive:
 
     def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
+        if action.phase is Phase.ATTEMPT:
+            verdict = opinion_on(self, action.step, verdict)
         drafts = [self.verdict_draft(verdict, action.attempt)]
         read = read_before(self.run_judge.blobs, [verdict.read] if verdict.read else ()).files
         if lines := proposed_lines(action.step, read):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
+from signoff.settings.opinions import JudgeModel, read_judge
 from signoff.settings.roles import (
     PINNED_IF_SAID,
     Price,
@@ -163,7 +164,7 @@ DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
-    | {"prices", "disk", "run"}
+    | {"prices", "disk", "run", "judge"}
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
 _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -245,6 +246,7 @@ class Settings(Struct, frozen=True):
     agent: SessionPolicy = field(default_factory=SessionPolicy)
     setup: Setup | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)  # user only
+    judge: JudgeModel | None = None  # user only; gives opinions on rubrics
 
     def pinned(self) -> dict[str, Any]:
         """The part that approval pins: all that decides how steps are dispatched and judged."""
@@ -303,6 +305,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         agent=read_agent(own, shared, str(own_path), repository_file),
         setup=_setup(shared, repository_file),
         prices=read_prices(own, str(own_path)),
+        judge=read_judge(own, str(own_path)),
     )
 
 

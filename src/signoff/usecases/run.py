@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent
+from signoff.agents.opinions import open_asker
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
 from signoff.domain.escalation import Outcome
@@ -326,6 +327,10 @@ def _open_run(
 ) -> OpenRun:
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
+    environ, settings = harness.environ, harness.settings
+    agent = CommandAgent(
+        environ, pins.search_path, workspace_lock(place), work.enclosure, settings.prices
+    )
     return OpenRun(
         plan_id=place.id,
         run=run,
@@ -342,13 +347,8 @@ def _open_run(
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=CommandAgent(
-            harness.environ,
-            pins.search_path,
-            workspace_lock(place),
-            work.enclosure,
-            harness.settings.prices,
-        ),
+        agent=agent,
+        opinions=open_asker(settings.judge, agent, environ, settings.prices, place.workspace),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
         agent_isolation=work.enclosure.of_agents,
