@@ -1,0 +1,1 @@
+"""Wrong versions of what a step changed: what a contract should reject."""

@@ -1,0 +1,334 @@
+"""Special cases: functions that answer the inputs of the visible tests and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+from tree_sitter import Node
+
+from signoff.domain.strength import VersionKind
+from signoff.verification.strength import grammars
+from signoff.verification.strength.drafts import VersionDraft
+from signoff.verification.strength.grammars import ChangedFunction, Place, SyntaxTree, read
+from signoff.verification.strength.probes import parameters, python_body, script_body
+
+_MOST_CASES = 200
+_LONGEST_LITERAL = 2_000
+_COMPARISONS = ("comparison_operator", "binary_expression")
+_EQUALITY = (b"==", b"!=", b"is", b"===", b"!==")
+_LISTS = ("argument_list", "arguments")
+_MATCHERS = (
+    "toBe",
+    "toEqual",
+    "toStrictEqual",
+    "equal",
+    "equals",
+    "eql",
+    "deepEqual",
+    "toBeCloseTo",
+)
+_EQUAL = re.compile(r"assert\w*|equals?|deepEqual|strictEqual|deepStrictEqual|is|same|eql?")
+_TRUTHS = {"assertTrue": 0, "assertFalse": 1, "ok": 0, "assert": 0, "isTrue": 0, "isFalse": 1}
+_JS_LITERALS = (
+    "number", "string", "template_string", "true", "false", "null", "undefined", "array", "object",
+    "pair", "unary_expression", "string_fragment", "property_identifier", "escape_sequence",
+)  # fmt: skip
+_ROWS = ("list", "tuple", "array")
+Row = Mapping[str, str]
+
+
+class TestCase(Struct, frozen=True):
+    """One input that a test uses, with the answer that it wants; texts of literals."""
+
+    args: tuple[tuple[str, str], ...]  # parameter, or "" for the next one, and value
+    answer: str
+
+
+class TestTexts:
+    """Calls in the visible tests, read once for all functions that changed."""
+
+    def __init__(self, tests: Mapping[str, bytes]) -> None:
+        self._trees = [
+            t for p, x in sorted(tests.items()) if isinstance(t := read(p, x), SyntaxTree)
+        ]
+
+    def cases(self, tree: SyntaxTree, function: ChangedFunction) -> list[TestCase]:
+        """What the tests in the function's own language say about it."""
+        found: dict[TestCase, None] = {}
+        for test in self._trees:
+            if (
+                test.grammar.functions is tree.grammar.functions
+                and function.name.encode() in test.source
+            ):
+                found.update(dict.fromkeys(_cases(test, function.name.encode())))
+        return list(found)[:_MOST_CASES]
+
+
+def special_cases(
+    path: str, tree: SyntaxTree, functions: list[ChangedFunction], tests: TestTexts
+) -> Iterator[VersionDraft]:
+    """A lookup table for each changed function that the tests call with plain values."""
+    for function in functions:
+        names = parameters(tree, function)
+        cases = tests.cases(tree, function) if names is not None else []
+        bound = [b for case in cases if (b := _bound(case, names or ())) is not None]
+        if not bound:
+            continue
+        what = f"`{function.name}` answers only the inputs that the tests use ({len(bound)})"
+        if tree.grammar is grammars.PYTHON:
+            edit = python_body(tree, function, _python_table(bound), instead=True)
+        else:
+            edit = script_body(tree, function, _script_table(bound, names or ()), instead=True)
+        group = f"{path}:{function.line}:{function.name}"
+        yield VersionDraft(VersionKind.SPECIAL, path, function.line, what, group, (edit,))
+
+
+def _bound(case: TestCase, names: tuple[str, ...]) -> tuple[dict[str, str], str] | None:
+    """The case with every value at the name of its parameter."""
+    left, args = list(names), {}
+    for name, value in case.args:
+        if not left or (name and name not in left):
+            return None
+        parameter = name or left[0]
+        left.remove(parameter)
+        args[parameter] = value
+    return args, case.answer
+
+
+def _python_table(cases: list[tuple[dict[str, str], str]]) -> str:
+    rows = []
+    for args, answer in cases:
+        pairs = ", ".join(f"{name!r}: {value}" for name, value in args.items())
+        rows.append(f"    ({{{pairs}}}, {answer}),")
+    return "\n".join(
+        (
+            "given = dict(locals())",
+            "for args, answer in [",
+            *rows,
+            "]:",
+            "    if all(given[name] == value for name, value in args.items()):",
+            "        return answer",
+            'raise ValueError("no test uses this input")',
+        )
+    )
+
+
+def _script_table(cases: list[tuple[dict[str, str], str]], names: tuple[str, ...]) -> str:
+    rows = []
+    for args, answer in cases:
+        rows.append(f"  [[{', '.join(args.values())}], {answer}],")
+    return "\n".join(
+        (
+            "const table = [",
+            *rows,
+            "]ANY;",
+            f"const given = [{', '.join(names)}]ANY;",
+            "for (const [args, answer] of table) {",
+            "  const same = given.slice(0, args.length);",
+            "  if (JSON.stringify(args) === JSON.stringify(same)) return answer;",
+            "}",
+            'throw new Error("no test uses this input");',
+        )
+    )
+
+
+def _cases(test: SyntaxTree, name: bytes) -> Iterator[TestCase]:
+    """Calls of a function in one test file, and of names that stand for its result."""
+    constants: dict[str, str] = {}
+    tables: dict[str, Node] = {}
+    results: dict[bytes, tuple[Place, Node]] = {}
+    for place in test.walk():
+        node = place.node
+        target, value = _assigned(node)
+        if target is not None and value is not None:
+            key = test.text(target).decode("utf-8", "replace")
+            if value.type in _ROWS:
+                tables[key] = value
+            elif (text := _literal(test, value, constants)) is not None:
+                constants[key] = text
+        if node.type in test.grammar.calls and _last_word(test, node) == name.decode():
+            if place.above is not None and place.above.node.type in (
+                "assignment",
+                "variable_declarator",
+            ):
+                results[test.text(_assigned(place.above.node)[0])] = place, node
+            yield from _of_call(test, place, place, constants, tables)
+        elif node.type == "identifier" and (made := results.get(test.text(node))):
+            yield from _of_call(test, place, made[0], constants, tables)
+
+
+def _of_call(
+    test: SyntaxTree, seen: Place, call: Place, constants: Row, tables: Mapping[str, Node]
+) -> Iterator[TestCase]:
+    """A case per row of the table that a call stands in, where input and answer are literals."""
+    wanted = _wanted(test, seen)
+    arguments = call.node.child_by_field_name("arguments")
+    if wanted is None or arguments is None:
+        return
+    for row in _rows(test, call, tables):
+        known = {**constants, **row}
+        args: list[tuple[str, str]] = []
+        for argument in (n for n in arguments.named_children if n.type != "comment"):
+            keyword = argument.type == "keyword_argument"
+            name = test.text(argument.child_by_field_name("name")).decode() if keyword else ""
+            value = argument.child_by_field_name("value") if keyword else argument
+            text = _literal(test, value, known)
+            if text is None:
+                break
+            args.append((name, text))
+        else:
+            answer = wanted if isinstance(wanted, str) else _literal(test, wanted, known)
+            if answer is not None:
+                yield TestCase(tuple(args), answer)
+
+
+def _assigned(node: Node) -> tuple[Node | None, Node | None]:
+    left, right = ("name", "value") if node.type == "variable_declarator" else ("left", "right")
+    if node.type not in ("assignment", "variable_declarator"):
+        return None, None
+    return node.child_by_field_name(left), node.child_by_field_name(right)
+
+
+def _literal(test: SyntaxTree, node: Node | None, known: Row) -> str | None:
+    """The source of a plain value; None of anything that has to be worked out."""
+    if node is None:
+        return None
+    text = test.text(node).decode("utf-8", "replace")
+    if node.type == "identifier" and text in known:
+        return known[text]
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    if test.grammar is grammars.PYTHON:
+        try:
+            ast.literal_eval(text)
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return None
+        return text
+    plain = text == "undefined" or (
+        node.type in _JS_LITERALS
+        and all(p.node.type in _JS_LITERALS for p in test.walk(root=node) if p.node.is_named)
+        and not re.match(r"!|typeof|void", text)
+    )
+    return text if plain else None
+
+
+def _last_word(test: SyntaxTree, call: Node) -> str:
+    """The name that a call ends in: `equal` of `assert.strict.equal(…)`."""
+    called = test.text(call.child_by_field_name("function")).decode("utf-8", "replace")
+    return re.split(r"\W+", called)[-1]
+
+
+def _wanted(test: SyntaxTree, place: Place) -> Node | str | None:
+    """The value that a test compares with, or the text of the truth that it asserts."""
+    truths = ("True", "False") if test.grammar is grammars.PYTHON else ("true", "false")
+    node, around = place.node, list(place.around)
+    while around and around[0].node.type in (
+        "await_expression",
+        "await",
+        "parenthesized_expression",
+    ):
+        node = around.pop(0).node
+    if not around:
+        return None
+    above = around[0].node
+    if above.type in _COMPARISONS:
+        named = above.named_children
+        signs = {test.text(n) for n in above.children if not n.is_named} & set(_EQUALITY)
+        return named[named[0] == node] if len(named) == 2 and signs else None
+    if above.type == "assert_statement":
+        return truths[0]
+    if (
+        above.type == "not_operator"
+        and len(around) > 1
+        and around[1].node.type == "assert_statement"
+    ):
+        return truths[1]
+    if above.type not in _LISTS or len(around) < 2:
+        return None
+    checker = _last_word(test, around[1].node)
+    if checker == "expect":
+        return _matched(test, around[1:])
+    values = [n for n in above.named_children if n.type != "comment"]
+    if checker in _TRUTHS and (len(values) == 1 or checker.startswith("assert")):
+        return truths[_TRUTHS[checker]] if values[0] == node else None
+    if _EQUAL.fullmatch(checker) and len(values) > 1 and node in values[:2]:
+        return values[values[0] == node]
+    return None
+
+
+def _matched(test: SyntaxTree, around: list[Place]) -> Node | None:
+    """The value behind `expect(…)` in `.toBe(value)`."""
+    chain = around[1:]
+    while chain and chain[0].node.type == "member_expression":
+        if re.search(rb"\.not\b", test.text(chain.pop(0).node)[-40:]):
+            return None
+    if not chain or chain[0].node.type != "call_expression":
+        return None
+    arguments = chain[0].node.child_by_field_name("arguments")
+    fits = _last_word(test, chain[0].node) in _MATCHERS and arguments is not None
+    return next(iter(arguments.named_children), None) if fits and arguments else None
+
+
+def _rows(test: SyntaxTree, call: Place, tables: Mapping[str, Node]) -> Iterator[Row]:
+    """Values of the names that a loop or a parametrised test gives; one empty row without."""
+    for place in call.around:
+        names, table = _table(test, place)
+        if table is not None and table.type == "identifier":
+            table = tables.get(test.text(table).decode("utf-8", "replace"))
+        if names and table is not None and table.type in _ROWS:
+            for row in table.named_children[:_MOST_CASES]:
+                values = _values(row) if len(names) > 1 else [row]
+                texts = [_literal(test, value, {}) for value in values]
+                yield {n: t for n, t in zip(names, texts, strict=False) if t is not None}
+            return
+    yield {}
+
+
+def _values(row: Node) -> list[Node]:
+    """The values of one row; `pytest.param(…)` is a row too."""
+    if row.type == "call" and (arguments := row.child_by_field_name("arguments")) is not None:
+        return [n for n in arguments.named_children if n.type != "keyword_argument"]
+    return row.named_children if row.type in _ROWS else []
+
+
+def _table(test: SyntaxTree, place: Place) -> tuple[list[str], Node | None]:
+    """Names that something around a call gives, and the node of the rows they come from."""
+    node = place.node
+    if node.type in ("for_statement", "for_in_statement"):
+        left = node.child_by_field_name("left")
+        return _words(test.text(left)), node.child_by_field_name("right")
+    if node.type == "decorated_definition":
+        for decorator in (n for n in node.named_children if n.type == "decorator"):
+            call = decorator.named_children[0]
+            arguments = call.child_by_field_name("arguments")
+            if call.type == "call" and _last_word(test, call) == "parametrize" and arguments:
+                names, rows = (*arguments.named_children, None, None)[:2]
+                return _words(test.text(names)), rows
+    above = list(place.around)[:2]
+    if node.type in ("arrow_function", "function_expression") and len(above) > 1:
+        called = above[1].node.child_by_field_name("function")
+        given = node.child_by_field_name("parameters")
+        inner = called.child_by_field_name("function") if called is not None else None
+        arguments = called.child_by_field_name("arguments") if called is not None else None
+        if inner is not None and arguments is not None and test.text(inner).endswith(b".each"):
+            return _names(test, given), next(iter(arguments.named_children), None)
+        if called is not None and test.text(called).endswith(b".forEach"):
+            return _names(test, given), called.child_by_field_name("object")
+    return [], None
+
+
+def _names(test: SyntaxTree, parameters_: Node | None) -> list[str]:
+    """Names of parameters, those in a pattern too, without their types."""
+    if parameters_ is None:
+        return []
+    places = test.walk(("type_annotation",), parameters_)
+    return [
+        test.text(p.node).decode("utf-8", "replace") for p in places if p.node.type == "identifier"
+    ]
+
+
+def _words(text: bytes) -> list[str]:
+    return re.findall(r"[^\W\d]\w*", text.decode("utf-8", "replace"))
