@@ -52,6 +52,7 @@ GROUPS = {
         ("sessions", "sessions", "List the sessions that agents had here."),
         ("audit", "audit", "Check a sign-off again, trusting no agent."),
         ("receipt", "proofs", "Prove a sign-off to people who were not there."),
+        ("judge", "judge", "Measure how good your model's opinions are."),
         ("stats", "stats", "Show how often agents' claims held, and the cost."),
     ),
     "Many plans": (

@@ -20,7 +20,7 @@ from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.orchestrator.events import Doing
 from signoff.verification.opinion.asking import OpinionRequest, ask_for_opinion
-from signoff.verification.opinion.material import SYSTEM, changed_files
+from signoff.verification.opinion.material import SYSTEM, changed_contents, changed_files
 
 if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
@@ -94,7 +94,7 @@ def _opinion(
     content = verdict.snapshot if verdict is not None else content
     span = _span(drive, subject, content)
     redact, wanted = work.ledger.redactor.text, asker.settings
-    files = changed_files(work.workspace, span.before, span.after, span.among, redact)
+    files = changed_files(changed_contents(work.workspace, *span), redact)
     request = OpinionRequest.of(subject, wanted.name, files, verdict, wanted.characters)
     bound = {"base": span.before, "left": span.after, "snapshot": content}
     bound["measured"] = drive.state.measured.get(wanted.name, "")

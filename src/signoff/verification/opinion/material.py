@@ -69,47 +69,41 @@ class OpinionMaterial(Struct, frozen=True):
     unseen: tuple[str, ...] = ()  # what of the change did not fit
 
 
-def changed_files(
-    workspace: Workspace,
-    before: str,
-    after: str,
-    among: Collection[str] | None,
-    redact: Callable[[str], str],
-) -> tuple[ChangedFile, ...]:
-    """The files that differ between two contents, of these paths where some are named."""
-    paths = [c.path for c in workspace.diff(before, after) if among is None or c.path in among]
+def changed_contents(
+    workspace: Workspace, before: str, after: str, among: Collection[str] | None
+) -> dict[str, tuple[bytes | None, bytes | None] | None]:
+    """Files that differ between two contents, of these paths where some are named.
+
+    Before and after, None where there is no file; None instead of both of what is too large.
+    """
     manifests = [(digest, workspace.manifest(digest)) for digest in (before, after)]
 
-    def texts(path: str) -> Iterator[str | None]:
-        for digest, manifest in manifests:
-            yield _text(workspace, digest, path, manifest.get(path), redact)
+    def read(digest: str, path: str, state: FileState | None) -> bytes | None:
+        return None if state is None else workspace.read(digest, path) if state.size else b""
 
-    def changed(path: str) -> ChangedFile:
-        try:
-            was, now = texts(path)
-        except ValueError as why:
-            return ChangedFile(path, None, None, str(why))
+    found: dict[str, tuple[bytes | None, bytes | None] | None] = {}
+    for path in (c.path for c in workspace.diff(before, after) if among is None or c.path in among):
+        states = [manifest.get(path) for _, manifest in manifests]
+        large = any(state is not None and state.size > LARGEST_FILE for state in states)
+        was, now = states
+        found[path] = None if large else (read(before, path, was), read(after, path, now))
+    return found
+
+
+def changed_files(
+    contents: Mapping[str, tuple[bytes | None, bytes | None] | None], redact: Callable[[str], str]
+) -> tuple[ChangedFile, ...]:
+    """The files as text, without what the person keeps secret."""
+
+    def shown(path: str, pair: tuple[bytes | None, bytes | None] | None) -> ChangedFile:
+        if pair is None:
+            return ChangedFile(path, None, None, "too large")
+        if any(data is not None and b"\0" in data for data in pair):
+            return ChangedFile(path, None, None, "not text")
+        was, now = (None if data is None else redact(decode_output(data)) for data in pair)
         return ChangedFile(path, was, now)
 
-    return tuple(map(changed, paths))
-
-
-def _text(
-    workspace: Workspace,
-    digest: str,
-    path: str,
-    state: FileState | None,
-    redact: Callable[[str], str],
-) -> str | None:
-    """The file as text; ValueError says why it cannot be shown."""
-    if state is None:
-        return None
-    if state.size > LARGEST_FILE:
-        raise ValueError("too large")
-    data = workspace.read(digest, path) if state.size else b""
-    if b"\0" in data:
-        raise ValueError("not text")
-    return redact(decode_output(data))
+    return tuple(shown(path, pair) for path, pair in contents.items())
 
 
 def build_material(
