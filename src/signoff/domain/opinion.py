@@ -10,7 +10,7 @@ from msgspec import Struct
 from signoff.domain.text import escape_line
 
 
-class ClaimAnswer(StrEnum):
+class RubricAnswer(StrEnum):
     """Answers of a model about one claim of a rubric. Stored words."""
 
     HOLDS = "holds"
@@ -38,7 +38,7 @@ class ClaimOpinion(Struct, frozen=True):
     """One pass about one claim."""
 
     id: str
-    answer: ClaimAnswer
+    answer: RubricAnswer
     cites: tuple[str, ...] = ()
     quotes: tuple[Quote, ...] = ()
     why: str = ""
@@ -50,13 +50,13 @@ class OpinionOfClaim(Struct, frozen=True):
     claim: str
     passes: tuple[ClaimOpinion, ...] = ()
 
-    def agreed(self, answer: ClaimAnswer) -> bool:
+    def agreed(self, answer: RubricAnswer) -> bool:
         """True when every pass gave this answer."""
         return bool(self.passes) and all(told.answer is answer for told in self.passes)
 
     def __str__(self) -> str:
         answers = " / ".join(dict.fromkeys(told.answer for told in self.passes))
-        told = next((p for p in self.passes if p.answer is not ClaimAnswer.HOLDS), None)
+        told = next((p for p in self.passes if p.answer is not RubricAnswer.HOLDS), None)
         told = told or next(iter(self.passes), None)
         where = f" ({', '.join(quote.at for quote in told.quotes)})" if told and told.quotes else ""
         why = f": {told.why}" if told and told.why else ""
@@ -64,7 +64,7 @@ class OpinionOfClaim(Struct, frozen=True):
 
 
 class OpinionGiven(Struct, frozen=True):
-    """What a model says about a rubric, and all that it is bound to."""
+    """An answer about a whole rubric, and all that it is bound to."""
 
     model: str
     result: OpinionResult
@@ -90,7 +90,7 @@ class OpinionGiven(Struct, frozen=True):
 
 
 class JudgeCalibrated(Struct, frozen=True):
-    """How often a model vetoed wrong versions of accepted work, and how often the right one."""
+    """Numbers of wrong versions of accepted work that a model vetoed, and of right ones."""
 
     model: str
     wrong: int
@@ -113,9 +113,9 @@ def joined(
     claims = tuple(
         OpinionOfClaim(claim, tuple(told[n] for told in passes)) for n, claim in enumerate(rubric)
     )
-    if any(claim.agreed(ClaimAnswer.VIOLATED) for claim in claims):
+    if any(claim.agreed(RubricAnswer.VIOLATED) for claim in claims):
         return OpinionResult.VETO, claims, ""
-    if not all(claim.agreed(ClaimAnswer.HOLDS) for claim in claims):
+    if not all(claim.agreed(RubricAnswer.HOLDS) for claim in claims):
         return OpinionResult.UNDECIDED, claims, _doubts(claims)
     if unseen:
         why = f"it did not see all of the change: {', '.join(unseen)}"
@@ -127,7 +127,7 @@ def _doubts(claims: Sequence[OpinionOfClaim]) -> str:
     def said() -> Iterator[str]:
         if any(len({told.answer for told in claim.passes}) > 1 for claim in claims):
             yield "with and without comments it does not say the same"
-        if any(claim.agreed(ClaimAnswer.CANNOT_TELL) for claim in claims):
+        if any(claim.agreed(RubricAnswer.CANNOT_TELL) for claim in claims):
             yield "it cannot tell"
 
     return "; ".join(said())

@@ -373,7 +373,7 @@ def opinion_given(state: State, entry: Entry, fact: OpinionGiven) -> None:
 
 
 def _keep_opinion(state: State, entry: Entry, fact: OpinionGiven) -> None:
-    """Whoever has no answer is asked again."""
+    """Remember an opinion; a void one is asked for again."""
     if fact.result is not OpinionResult.VOID:
         state.opinions[fact.input] = entry.seq, fact
 

@@ -7,27 +7,39 @@ or unknown: nothing that a model says makes anything of a verdict that it was no
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
-from signoff.domain.ledger import Kind
-from signoff.domain.opinion import ClaimAnswer, OpinionGiven, OpinionResult
+from signoff.domain.ledger import Draft, Kind
+from signoff.domain.opinion import RubricAnswer, OpinionGiven, OpinionResult
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.gate.state import State
 from signoff.orchestrator.events import Doing
+from signoff.orchestrator.openrun import OpenRun
 from signoff.verification.opinion.asking import OpinionRequest, ask_for_opinion
 from signoff.verification.opinion.material import SYSTEM, changed_contents, changed_files
-
-if TYPE_CHECKING:
-    from signoff.orchestrator.drive import Drive
 
 NO_MODEL = (
     'no model is named: write `model = "PROVIDER:NAME"` under `[judge]` in your own configuration'
 )
+
+
+class DrivenRun(Protocol):
+    """The part of a drive that an opinion needs."""
+
+    work: OpenRun
+    state: State
+
+    def draft(self, kind: Kind, data: dict[str, Any], step: str | None = None) -> Draft:
+        """An entry of this run."""
+
+    def append(self, *drafts: Draft, blobs: tuple[bytes, ...] = ()) -> object:
+        """Append these entries, with the blobs that they name."""
 
 
 class OpinionSpan(NamedTuple):
@@ -38,7 +50,7 @@ class OpinionSpan(NamedTuple):
     among: frozenset[str] | None = None
 
 
-def opinion_on(drive: Drive, subject: Step | Postcondition, verdict: Verdict) -> Verdict:
+def opinion_on(drive: DrivenRun, subject: Step | Postcondition, verdict: Verdict) -> Verdict:
     """The verdict, unless it is kept and an opinion stands in its way."""
     if not verdict.kept or not subject.rubric:
         return verdict
@@ -50,7 +62,7 @@ def opinion_on(drive: Drive, subject: Step | Postcondition, verdict: Verdict) ->
     return weigh(verdict, given, overruled=given.about in record.overruled, hides=hides)
 
 
-def opinion_for_person(drive: Drive, post: Postcondition, content: str) -> tuple[str, ...]:
+def opinion_for_person(drive: DrivenRun, post: Postcondition, content: str) -> tuple[str, ...]:
     """The opinion about a postcondition that no command checks, in lines; a person decides."""
     if not post.rubric:
         return ()
@@ -61,7 +73,7 @@ def opinion_for_person(drive: Drive, post: Postcondition, content: str) -> tuple
 def weigh(
     verdict: Verdict, given: OpinionGiven, *, overruled: bool, hides: bool = False
 ) -> Verdict:
-    """What becomes of a verdict when an opinion is beside it; only a kept one changes at all."""
+    """Weigh an opinion beside a verdict; only a kept verdict changes at all."""
     if not verdict.kept or overruled or given.result is OpinionResult.HOLDS:
         return verdict
     # Under a key of its own: the contract itself did not say no.
@@ -75,7 +87,7 @@ def weigh(
         said = f"the contract holds, and the opinion of `{given.model}` on its rubric is undecided"
         result, reason = Result.UNKNOWN, Reason.UNDECIDED
     else:
-        wrong = sum(claim.agreed(ClaimAnswer.VIOLATED) for claim in given.claims)
+        wrong = sum(claim.agreed(RubricAnswer.VIOLATED) for claim in given.claims)
         many = f"{wrong} of {len(given.claims)} claims of the rubric"
         said = f"the contract holds, and the opinion of `{given.model}` is that {many} are violated"
         result, reason = Result.BROKEN, Reason.OPINION
@@ -85,7 +97,7 @@ def weigh(
 
 
 def _opinion(
-    drive: Drive, subject: Step | Postcondition, verdict: Verdict | None, content: str = ""
+    drive: DrivenRun, subject: Step | Postcondition, verdict: Verdict | None, content: str = ""
 ) -> OpinionGiven | None:
     """The opinion bound to exactly this: known, or asked for now; None where no model is named."""
     work, asker = drive.work, drive.work.opinions
@@ -117,7 +129,7 @@ def _opinion(
 
 
 def _known(
-    drive: Drive, request: OpinionRequest, verdict: Verdict | None
+    drive: DrivenRun, request: OpinionRequest, verdict: Verdict | None
 ) -> tuple[int, OpinionGiven] | None:
     """An opinion that was given on the same input."""
     state = drive.state
@@ -132,7 +144,7 @@ def _known(
     return known
 
 
-def _span(drive: Drive, subject: Step | Postcondition, content: str) -> OpinionSpan:
+def _span(drive: DrivenRun, subject: Step | Postcondition, content: str) -> OpinionSpan:
     """The change to look at: what a step did; of a postcondition, everything since approval."""
     work, record = drive.work, drive.state.record(subject.id)
     earlier = record.opinion

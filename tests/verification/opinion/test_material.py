@@ -61,6 +61,12 @@ def test_a_change_is_shown_as_far_as_it_fits_and_the_rest_is_named() -> None:
     assert "Not shown: pay.py (the rest of it)" in shown.prompt
 
 
+def test_nothing_and_an_empty_file_can_be_cited_too() -> None:
+    nothing = build_material(STEP, [], KEPT, 1000, comments=True)
+    assert "h1: nothing was changed" in nothing.prompt and "h1" in nothing.ids
+    assert "h1: new file pay.py, empty" in material("").prompt
+
+
 def test_one_long_line_is_cut_and_named() -> None:
     assert material("x = '" + "y" * 5000 + "'\n").unseen == ("pay.py (the end of a line)",)
 

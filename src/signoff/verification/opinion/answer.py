@@ -8,7 +8,7 @@ from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from signoff.domain.opinion import ClaimAnswer, ClaimOpinion
+from signoff.domain.opinion import RubricAnswer, ClaimOpinion
 from signoff.domain.text import escape_line
 from signoff.verification.opinion.material import OpinionMaterial
 
@@ -59,7 +59,7 @@ def _check(claim: ClaimOpinion, material: OpinionMaterial) -> None:
     unknown = [name for name in claim.cites if name not in material.ids]
     if unknown:
         raise AnswerVoid(f"claim {claim.id} cites `{_short(unknown[0])}`, which is not there")
-    if not claim.cites and claim.answer is not ClaimAnswer.CANNOT_TELL:
+    if not claim.cites and claim.answer is not RubricAnswer.CANNOT_TELL:
         raise AnswerVoid(f"claim {claim.id} cites nothing")
     if len(claim.cites) + len(claim.quotes) > MOST_CITED:
         raise AnswerVoid(f"claim {claim.id} cites too much")

@@ -125,7 +125,9 @@ def build_material(
     if left_in:
         note += f", except in {', '.join(left_in[:MOST_NAMED])}, where they could not be"
     head = [f"# {title}", "", subject.wording, "", "# Claims of the rubric", "", *claims]
-    change = ["", f"# The change, {note}", "", *(hunks.said or ["Nothing was changed."])]
+    if not hunks.ids:
+        hunks.begin("nothing was changed")
+    change = ["", f"# The change, {note}", "", *hunks.said]
     if hunks.unseen:
         change += ["", f"Not shown: {', '.join(hunks.unseen)}"]
     outputs, output_ids = _outputs(subject, verdict)
@@ -172,10 +174,11 @@ class _Hunks:
         old, new = (_lines(text) for text in (file.before, file.after))
         left = min(self._left, LONGEST_FILE)
         what = "new file" if file.before is None else "removed" if file.after is None else "changed"
-        for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_AROUND):
-            part = f"h{len(self.ids) + 1}"
-            self.ids.append(part)
-            self.said.append(f"{part}: {what} {name}")
+        groups = list(SequenceMatcher(None, old, new).get_grouped_opcodes(_AROUND))
+        if not groups and None in (file.before, file.after):
+            self.begin(f"{what} {name}, empty")
+        for group in groups:
+            part = self.begin(f"{what} {name}")
             for sign, number, line in _hunk(group, old, new):
                 text = escape_line(line[:LONGEST_LINE])
                 shown = f"{part}|{number or '':>6} {sign}|{text}"
@@ -187,6 +190,12 @@ class _Hunks:
                 self.said.append(shown)
                 if number is not None:
                     self.lines[f"{name}:{number}"] = text
+
+    def begin(self, what: str) -> str:
+        """Begin a part; returns its id."""
+        self.ids.append(f"h{len(self.ids) + 1}")
+        self.said.append(f"{self.ids[-1]}: {what}")
+        return self.ids[-1]
 
     def _miss(self, what: str) -> None:
         if what in self.unseen:
