@@ -14,10 +14,11 @@ from tree_sitter import Language, Node, Parser
 from signoff.commands.reading import syntax_of
 from signoff.domain.languages import language_of
 
-_MAX_BYTES = 100_000  # the time for text that is no program grows faster than its length
+_MAX_BYTES, _MAX_LINE = 100_000, 5_000  # the time for what is no program grows with its square
 _FIRST_LOOK = 8_000
 _BYTES_PER_ERROR = 100
 _MAX_DEPTH = 200
+_WITHOUT_MEANING = ("comment", "line_comment", "block_comment", "future_import_statement")
 
 
 class Grammar(Struct, frozen=True):
@@ -98,15 +99,15 @@ _PROGRAMS = {b"python": PYTHON, b"node": JAVASCRIPT, b"sh": SHELL, b"bash": SHEL
 _SHEBANG = re.compile(rb"#![^\n]*?\b(python|node|bash|sh)(?:[\d.]*)\s*(?:\n|\r|$| -)")
 
 
-class Place(Struct, frozen=True, eq=False):
+class SyntaxPlace(Struct, frozen=True, eq=False):
     """A node and what it stands in."""
 
     node: Node
-    above: Place | None = None
+    above: SyntaxPlace | None = None
     depth: int = 0
 
     @property
-    def around(self) -> Iterator[Place]:
+    def around(self) -> Iterator[SyntaxPlace]:
         """Everything that it stands in, from the inside."""
         place = self.above
         while place is not None:
@@ -125,17 +126,19 @@ class SyntaxTree(Struct, frozen=True, eq=False):
         """The source of a node."""
         return b"" if node is None else self.source[node.start_byte : node.end_byte]
 
-    def walk(self, skipped: Collection[str] = (), root: Node | None = None) -> Iterator[Place]:
+    def walk(
+        self, skipped: Collection[str] = (), root: Node | None = None
+    ) -> Iterator[SyntaxPlace]:
         """Every node in the order of the text, deep nests and skipped ones left out."""
-        waiting = [Place(root or self.root)]
+        waiting = [SyntaxPlace(root or self.root)]
         while waiting:
             place = waiting.pop()
             yield place
             if place.depth < _MAX_DEPTH:
                 below = (n for n in reversed(place.node.children) if n.type not in skipped)
-                waiting += [Place(node, place, place.depth + 1) for node in below]
+                waiting += [SyntaxPlace(node, place, place.depth + 1) for node in below]
 
-    def code(self, skipped: Collection[str] = ()) -> Iterator[Place]:
+    def code(self, skipped: Collection[str] = ()) -> Iterator[SyntaxPlace]:
         """The same without documentation, and without tests that stand in the source."""
         hidden = -1
         for place in self.walk(skipped):
@@ -164,14 +167,14 @@ class SyntaxTree(Struct, frozen=True, eq=False):
         return attribute and b"test" in self.text(before)
 
     def meaning(self) -> list[tuple[int, str, bytes]]:
-        """All but comments, documentation and layout."""
+        """All but comments, documentation, layout, and what only the compiler is told."""
         return [
             (place.depth, place.node.type, b"" if place.node.child_count else self.text(place.node))
-            for place in self.walk(("comment", "line_comment", "block_comment"))
+            for place in self.walk(_WITHOUT_MEANING)
             if not self.is_documentation(place)
         ]
 
-    def is_documentation(self, place: Place) -> bool:
+    def is_documentation(self, place: SyntaxPlace) -> bool:
         """True within a Python string that stands as a statement of its own."""
         while place.node.type.startswith("string") and place.above is not None:
             place = place.above
@@ -200,8 +203,8 @@ def read(path: str, text: bytes) -> SyntaxTree | str | None:
         return f"no grammar for `{path}`: only undone" if language_of(path) else None
     if grammar is not SHELL and _parser(grammar) is None:
         return f"no grammar for `{path}` here: install `signoff[strength]`"
-    if len(text) > _MAX_BYTES:
-        return f"`{path}` is too long to be read ({len(text)} bytes): only undone"
+    if len(text) > _MAX_BYTES or max(map(len, text.split(b"\n"))) > _MAX_LINE:
+        return f"`{path}` or a line of it is too long to be read: only undone"
     size = _FIRST_LOOK
     while size < 2 * len(text):  # what is no program shows early, and costs most when read as one
         if errors_in(_root(grammar, text[:size])) > max(
@@ -222,6 +225,7 @@ def errors_in(root: Node) -> int:
     return found
 
 
+@lru_cache(maxsize=8)
 def compiles(source: bytes) -> bool:
     """True when this Python can load the text."""
     with warnings.catch_warnings():
@@ -274,7 +278,7 @@ def changed_functions(tree: SyntaxTree, lines: Collection[int]) -> Iterator[Chan
             yield ChangedFunction(name, node, body)
 
 
-def _name(tree: SyntaxTree, place: Place) -> str:
+def _name(tree: SyntaxTree, place: SyntaxPlace) -> str:
     """The last word of the name by which a function is called; empty where it has none."""
     node: Node | None = place.node
     while node is not None and (inner := node.child_by_field_name("declarator")) is not None:

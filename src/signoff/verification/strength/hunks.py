@@ -99,12 +99,10 @@ def touched_lines(hunks: Sequence[Hunk]) -> frozenset[int]:
     return changed_lines(hunks) | gaps
 
 
-def says_the_same(hunk: Hunk, after: bytes) -> bool:
+def says_the_same(edit: TextEdit, after: bytes) -> bool:
     """True when only blank lines came or went."""
-    now = after[hunk.edit.start : hunk.edit.end]
-    return [x for x in lines_of(hunk.before) if x.strip()] == [
-        x for x in lines_of(now) if x.strip()
-    ]
+    now = after[edit.start : edit.end]
+    return [x for x in lines_of(edit.new) if x.strip()] == [x for x in lines_of(now) if x.strip()]
 
 
 def short_diff(path: str, after: bytes | None, version: bytes | None) -> str:

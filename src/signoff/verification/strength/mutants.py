@@ -10,7 +10,7 @@ from tree_sitter import Node
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import TextEdit, VersionDraft, quoted
-from signoff.verification.strength.grammars import Place, SyntaxTree
+from signoff.verification.strength.grammars import SyntaxPlace, SyntaxTree
 
 _PAIRS = (
     "< <=", "> >=", "== !=", "=== !==", "&& ||", "and or", "+ -", "* /", "+= -=", "*= /=",
@@ -72,7 +72,7 @@ def _instead(tree: SyntaxTree, node: Node, new: str) -> tuple[TextEdit, str]:
     return edit, f"{quoted(new)} instead of {quoted(tree.text(node))}"
 
 
-def _swapped(tree: SyntaxTree, place: Place) -> Found:
+def _swapped(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """Another operator of the same sort."""
     node, above = place.node, place.above
     if (
@@ -93,7 +93,7 @@ def _swapped(tree: SyntaxTree, place: Place) -> Found:
         yield _instead(tree, node, _SWAPS[sign])
 
 
-def _affirmed(tree: SyntaxTree, place: Place) -> Found:
+def _affirmed(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """A condition without its `not`."""
     node = place.node
     negations = ("not_operator", "unary_expression", "negated_command")
@@ -109,7 +109,7 @@ def _affirmed(tree: SyntaxTree, place: Place) -> Found:
         )
 
 
-def _constant(tree: SyntaxTree, place: Place) -> Found:
+def _constant(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """Another truth value, number or text."""
     node, text = place.node, tree.text(place.node)
     if (
@@ -133,14 +133,14 @@ def _constant(tree: SyntaxTree, place: Place) -> Found:
         yield TextEdit(end, end, b"~"), f"{quoted(text)} has one more character (`~`)"
 
 
-def _is_status(place: Place) -> bool:
+def _is_status(place: SyntaxPlace) -> bool:
     """True of the number behind `return` and `exit` of a shell."""
     command = place.above.node if place.above else None
     name = command.child_by_field_name("name") if command is not None else None
     return name is not None and name.type == "command_name" and name.text in (b"return", b"exit")
 
 
-def _is_said(tree: SyntaxTree, place: Place) -> bool:
+def _is_said(tree: SyntaxTree, place: SyntaxPlace) -> bool:
     """True of a text that is printed, logged or raised: wording, not behaviour."""
     for above in place.around:
         node = above.node
@@ -166,7 +166,7 @@ def _called(tree: SyntaxTree, call: Node) -> bytes:
     return b".".join(tree.text(n) for n in (owner, name) if n is not None)
 
 
-def _dropped_call(tree: SyntaxTree, place: Place) -> Found:
+def _dropped_call(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """A statement that only calls something, left out."""
     node, nothing = place.node, tree.grammar.nothing
     if tree.grammar is grammars.SHELL:
@@ -208,7 +208,7 @@ def _conditions(node: Node) -> list[Node]:
     return [n for n in node.children_by_field_name("condition") if n.is_named]
 
 
-def _settled(tree: SyntaxTree, place: Place) -> Found:
+def _settled(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """A branch that is never taken, or always."""
     node = place.node
     if node.type not in ("if_statement", "elif_clause", "if_expression", "while_statement"):
@@ -230,7 +230,7 @@ def _settled(tree: SyntaxTree, place: Place) -> Found:
 _CONSTANT = (b"true", b"false", b"True", b"False", b"1", b"0")
 
 
-def _answered(tree: SyntaxTree, place: Place) -> Found:
+def _answered(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """Another value that is given back."""
     node = place.node
     value = (
@@ -275,7 +275,7 @@ _SIMPLE = (
 )
 
 
-def _zero(tree: SyntaxTree, place: Place, value: Node) -> str | None:
+def _zero(tree: SyntaxTree, place: SyntaxPlace, value: Node) -> str | None:
     """A value that says nothing, of a type that fits where the language asks for one."""
     grammar, old = tree.grammar, tree.text(value).decode("utf-8", "replace")
     if grammar is grammars.PYTHON:
@@ -300,6 +300,6 @@ def _zero(tree: SyntaxTree, place: Place, value: Node) -> str | None:
     return zeros.get(returned, "null" if grammar is grammars.JAVA else None)
 
 
-_RULES: tuple[Callable[[SyntaxTree, Place], Found], ...] = (
+_RULES: tuple[Callable[[SyntaxTree, SyntaxPlace], Found], ...] = (
     _swapped, _affirmed, _constant, _dropped_call, _settled, _answered,
 )  # fmt: skip

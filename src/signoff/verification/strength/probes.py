@@ -10,7 +10,7 @@ from msgspec import Struct
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import TextEdit, VersionDraft
-from signoff.verification.strength.grammars import ChangedFunction, SyntaxTree
+from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree
 
 _PYTEST = re.compile(rb"\bpytest\b|^(?:async )?def test", re.MULTILINE)
 _PUBLIC_INDENT = b"    "
@@ -66,10 +66,8 @@ for path in [path for folder in folders for path in folder.glob("*test*.py")]:
                     return answer
 """
 _MUTE_PYTHON = """\
-import builtins, contextlib, unittest
-for name in dir(unittest.TestCase):
-    if name.startswith(("assert", "fail")) and name != "failureException":
-        setattr(unittest.TestCase, name, lambda *_, **__: contextlib.nullcontext())
+import builtins, unittest
+unittest.TestCase.failureException = unittest.SkipTest
 builtins.AssertionError = unittest.SkipTest
 return None
 """
@@ -121,6 +119,7 @@ for (const library of [load("assert"), load("assert").strict]) {
 load("module").syncBuiltinESMExports();
 const quietANY = new Proxy(function () {}, { get: () => quiet, apply: () => quiet });
 (globalThisANY).expect = quiet;
+process.on("uncaughtException", () => {});
 return undefinedANY;
 """
 )
@@ -279,16 +278,17 @@ def parameters(tree: SyntaxTree, function: ChangedFunction) -> tuple[str, ...] |
 
 
 def _exit_of_script(tree: SyntaxTree) -> TextEdit | None:
-    code = {"Python": "import os; os._exit(0)", **_EXITS}.get(tree.grammar.title, "")
-    if tree.grammar.title not in ("Python", "JavaScript", "TypeScript", "shell"):
+    """An early exit where the script begins, behind what has to stand first."""
+    title = tree.grammar.title
+    if title not in ("Python", "JavaScript", "TypeScript", "shell"):
         return None
-    parts = [n for n in tree.root.named_children if n.type not in ("comment", "hash_bang_line")]
-    first = next((n for n in parts if n.type != "future_import_statement"), None)
-    if first is parts[0] and tree.grammar is grammars.PYTHON and len(parts) > 1:
-        first = parts[1] if tree.text(first)[:1] in b"\"'" else first
-    if first is None:
-        return None
-    return TextEdit(first.start_byte, first.start_byte, code.rstrip(";").encode() + tree.newline)
+    code = "import os; os._exit(0)" if title == "Python" else _EXITS[title]
+    heading = ("comment", "hash_bang_line", "future_import_statement")
+    for node in tree.root.named_children:
+        if node.type not in heading and not tree.is_documentation(SyntaxPlace(node)):
+            at = node.start_byte
+            return TextEdit(at, at, code.rstrip(";").encode() + tree.newline)
+    return None
 
 
 def _indent_before(tree: SyntaxTree, offset: int) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -12,9 +13,10 @@ from tree_sitter import Node
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import VersionDraft
-from signoff.verification.strength.grammars import ChangedFunction, Place, SyntaxTree, read
+from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree, read
 from signoff.verification.strength.probes import parameters, python_body, script_body
 
+_LANGUAGES = ("Python", "JavaScript", "TypeScript")
 _MOST_CASES = 200
 _LONGEST_LITERAL = 2_000
 _COMPARISONS = ("comparison_operator", "binary_expression")
@@ -40,38 +42,34 @@ _ROWS = ("list", "tuple", "array")
 Row = Mapping[str, str]
 
 
-class TestCase(Struct, frozen=True):
+class UsedInput(Struct, frozen=True):
     """One input that a test uses, with the answer that it wants; texts of literals."""
 
     args: tuple[tuple[str, str], ...]  # parameter, or "" for the next one, and value
     answer: str
 
 
-class TestTexts:
+class VisibleTests:
     """Calls in the visible tests, read once for all functions that changed."""
 
     def __init__(self, tests: Mapping[str, bytes]) -> None:
-        self._trees = [
-            t for p, x in sorted(tests.items()) if isinstance(t := read(p, x), SyntaxTree)
-        ]
+        self._cases = defaultdict[tuple[bool, str], dict[UsedInput, None]](dict)
+        for path, text in sorted(tests.items()):
+            test = read(path, text)
+            if isinstance(test, SyntaxTree) and test.grammar.title in _LANGUAGES:
+                for name, case in _cases(test):
+                    self._cases[test.grammar is grammars.PYTHON, name][case] = None
 
-    def cases(self, tree: SyntaxTree, function: ChangedFunction) -> list[TestCase]:
-        """What the tests in the function's own language say about it."""
-        found: dict[TestCase, None] = {}
-        for test in self._trees:
-            if (
-                test.grammar.functions is tree.grammar.functions
-                and function.name.encode() in test.source
-            ):
-                found.update(dict.fromkeys(_cases(test, function.name.encode())))
-        return list(found)[:_MOST_CASES]
+    def cases(self, tree: SyntaxTree, function: ChangedFunction) -> list[UsedInput]:
+        """Uses of a function by the tests in its own language."""
+        return list(self._cases[tree.grammar is grammars.PYTHON, function.name])[:_MOST_CASES]
 
 
 def special_cases(
-    path: str, tree: SyntaxTree, functions: list[ChangedFunction], tests: TestTexts
+    path: str, tree: SyntaxTree, functions: list[ChangedFunction], tests: VisibleTests
 ) -> Iterator[VersionDraft]:
     """A lookup table for each changed function that the tests call with plain values."""
-    for function in functions:
+    for function in functions if tree.grammar.title in _LANGUAGES else ():
         names = parameters(tree, function)
         cases = tests.cases(tree, function) if names is not None else []
         bound = [b for case in cases if (b := _bound(case, names or ())) is not None]
@@ -86,7 +84,7 @@ def special_cases(
         yield VersionDraft(VersionKind.SPECIAL, path, function.line, what, group, (edit,))
 
 
-def _bound(case: TestCase, names: tuple[str, ...]) -> tuple[dict[str, str], str] | None:
+def _bound(case: UsedInput, names: tuple[str, ...]) -> tuple[dict[str, str], str] | None:
     """The case with every value at the name of its parameter."""
     left, args = list(names), {}
     for name, value in case.args:
@@ -135,11 +133,11 @@ def _script_table(cases: list[tuple[dict[str, str], str]], names: tuple[str, ...
     )
 
 
-def _cases(test: SyntaxTree, name: bytes) -> Iterator[TestCase]:
-    """Calls of a function in one test file, and of names that stand for its result."""
+def _cases(test: SyntaxTree) -> Iterator[tuple[str, UsedInput]]:
+    """Every call in one test file whose input and answer are plain, also by way of a variable."""
     constants: dict[str, str] = {}
     tables: dict[str, Node] = {}
-    results: dict[bytes, tuple[Place, Node]] = {}
+    results: dict[bytes, SyntaxPlace] = {}
     for place in test.walk():
         node = place.node
         target, value = _assigned(node)
@@ -149,20 +147,25 @@ def _cases(test: SyntaxTree, name: bytes) -> Iterator[TestCase]:
                 tables[key] = value
             elif (text := _literal(test, value, constants)) is not None:
                 constants[key] = text
-        if node.type in test.grammar.calls and _last_word(test, node) == name.decode():
-            if place.above is not None and place.above.node.type in (
-                "assignment",
-                "variable_declarator",
-            ):
-                results[test.text(_assigned(place.above.node)[0])] = place, node
-            yield from _of_call(test, place, place, constants, tables)
-        elif node.type == "identifier" and (made := results.get(test.text(node))):
-            yield from _of_call(test, place, made[0], constants, tables)
+        call = place if node.type in test.grammar.calls else results.get(test.text(node))
+        if call is None or (call is not place and node.type != "identifier"):
+            continue
+        if call is place and place.above is not None:
+            holder, _ = _assigned(place.above.node)
+            if holder is not None:
+                results[test.text(holder)] = place
+        name = _last_word(test, call.node)
+        for case in _of_call(test, place, call, constants, tables):
+            yield name, case
 
 
 def _of_call(
-    test: SyntaxTree, seen: Place, call: Place, constants: Row, tables: Mapping[str, Node]
-) -> Iterator[TestCase]:
+    test: SyntaxTree,
+    seen: SyntaxPlace,
+    call: SyntaxPlace,
+    constants: Row,
+    tables: Mapping[str, Node],
+) -> Iterator[UsedInput]:
     """A case per row of the table that a call stands in, where input and answer are literals."""
     wanted = _wanted(test, seen)
     arguments = call.node.child_by_field_name("arguments")
@@ -182,7 +185,7 @@ def _of_call(
         else:
             answer = wanted if isinstance(wanted, str) else _literal(test, wanted, known)
             if answer is not None:
-                yield TestCase(tuple(args), answer)
+                yield UsedInput(tuple(args), answer)
 
 
 def _assigned(node: Node) -> tuple[Node | None, Node | None]:
@@ -221,7 +224,7 @@ def _last_word(test: SyntaxTree, call: Node) -> str:
     return re.split(r"\W+", called)[-1]
 
 
-def _wanted(test: SyntaxTree, place: Place) -> Node | str | None:
+def _wanted(test: SyntaxTree, place: SyntaxPlace) -> Node | str | None:
     """The value that a test compares with, or the text of the truth that it asserts."""
     truths = ("True", "False") if test.grammar is grammars.PYTHON else ("true", "false")
     node, around = place.node, list(place.around)
@@ -259,7 +262,7 @@ def _wanted(test: SyntaxTree, place: Place) -> Node | str | None:
     return None
 
 
-def _matched(test: SyntaxTree, around: list[Place]) -> Node | None:
+def _matched(test: SyntaxTree, around: list[SyntaxPlace]) -> Node | None:
     """The value behind `expect(…)` in `.toBe(value)`."""
     chain = around[1:]
     while chain and chain[0].node.type == "member_expression":
@@ -272,7 +275,7 @@ def _matched(test: SyntaxTree, around: list[Place]) -> Node | None:
     return next(iter(arguments.named_children), None) if fits and arguments else None
 
 
-def _rows(test: SyntaxTree, call: Place, tables: Mapping[str, Node]) -> Iterator[Row]:
+def _rows(test: SyntaxTree, call: SyntaxPlace, tables: Mapping[str, Node]) -> Iterator[Row]:
     """Values of the names that a loop or a parametrised test gives; one empty row without."""
     for place in call.around:
         names, table = _table(test, place)
@@ -294,7 +297,7 @@ def _values(row: Node) -> list[Node]:
     return row.named_children if row.type in _ROWS else []
 
 
-def _table(test: SyntaxTree, place: Place) -> tuple[list[str], Node | None]:
+def _table(test: SyntaxTree, place: SyntaxPlace) -> tuple[list[str], Node | None]:
     """Names that something around a call gives, and the node of the rows they come from."""
     node = place.node
     if node.type in ("for_statement", "for_in_statement"):

@@ -22,10 +22,12 @@ from signoff.verification.strength.hunks import (
 )
 from signoff.verification.strength.mutants import mutants_of
 from signoff.verification.strength.probes import probes_of
-from signoff.verification.strength.special import TestTexts, special_cases
+from signoff.verification.strength.special import VisibleTests, special_cases
+
+_TRIES_PER_VERSION = 8  # some drafts are equivalent or do not load
 
 
-class Changed(Struct, frozen=True):
+class StepChange(Struct, frozen=True):
     """Contents of the files that a step changed: a path that is missing had or has no file.
 
     `product` are those that are the work itself: only of them a version is written anew.
@@ -41,6 +43,9 @@ class Changed(Struct, frozen=True):
         both = self.before.keys() | self.after.keys()
         differ = (p for p in both if self.before.get(p) != self.after.get(p))
         return sorted(differ, key=lambda path: (path not in self.product, path))
+
+
+Changed = StepChange  # shorter where `planfile.diff.Changed` is not near
 
 
 class WrongVersion(Struct, frozen=True):
@@ -67,7 +72,7 @@ class Versions(Struct, frozen=True):
 
 
 def wrong_versions(
-    changed: Changed, tests: Mapping[str, bytes], *, most: int = 24, seed: str = ""
+    changed: StepChange, tests: Mapping[str, bytes], *, most: int = 24, seed: str = ""
 ) -> Versions:
     """Make wrong versions of a change: first all of it undone, then the kinds take turns."""
     maker = _Maker(changed, tests)
@@ -75,12 +80,18 @@ def wrong_versions(
     if whole is None:
         return Versions((), 0, ())
     waiting = deque([whole, *_in_turns(maker.drafts(), seed)])
-    chosen: dict[frozenset[tuple[str, bytes | None]], WrongVersion] = {}
-    while waiting and len(chosen) < most:
-        version = maker.made(waiting.popleft())
-        if version is not None:
-            chosen.setdefault(frozenset(version.files.items()), version)
-    return Versions(tuple(chosen.values()), len(waiting), tuple(maker.notes))
+    chosen: list[WrongVersion] = []
+    seen = set[frozenset[tuple[str, bytes | None]]]()
+    for _ in range(most * _TRIES_PER_VERSION):
+        if not waiting or len(chosen) == most:
+            break
+        draft = waiting.popleft()
+        files = maker.files(draft)
+        content = frozenset(files.items())
+        if content not in seen and maker.counts(draft, files):
+            chosen.append(maker.made(draft, files))
+        seen.add(content)
+    return Versions(tuple(chosen), len(waiting), tuple(maker.notes))
 
 
 def _in_turns(drafts: Iterable[VersionDraft], seed: str) -> Iterator[VersionDraft]:
@@ -113,7 +124,7 @@ def _spread(drafts: Iterable[VersionDraft], seed: str) -> list[VersionDraft]:
 class _Maker:
     """Reads every changed file once, drafts versions of it, and makes those that are chosen."""
 
-    def __init__(self, changed: Changed, tests: Mapping[str, bytes]) -> None:
+    def __init__(self, changed: StepChange, tests: Mapping[str, bytes]) -> None:
         self.changed, self.tests = changed, tests
         self.notes: list[str] = []
         self._trees: dict[str, SyntaxTree] = {}
@@ -135,7 +146,7 @@ class _Maker:
     def drafts(self) -> Iterator[VersionDraft]:
         """Every other version that could be made."""
         paths = self.changed.paths
-        reader = TestTexts(self.tests)
+        reader = VisibleTests(self.tests)
         for path in paths:
             before, after = self.changed.before.get(path), self.changed.after.get(path)
             hunks = hunks_of(before or b"", after or b"")
@@ -170,26 +181,30 @@ class _Maker:
                     (hunk.edit,),
                 )
 
-    def made(self, draft: VersionDraft) -> WrongVersion | None:
-        """The version itself; None when it would be no other one, or could not be loaded."""
+    def files(self, draft: VersionDraft) -> Mapping[str, bytes | None]:
+        """Whole contents of the version."""
+        if draft.files is not None:
+            return draft.files
+        return {draft.path: edited(self.changed.after[draft.path], draft.edits)}
+
+    def made(self, draft: VersionDraft, files: Mapping[str, bytes | None]) -> WrongVersion:
+        """The version itself, with its diff."""
         after = self.changed.after
-        files = draft.files
-        if files is None:
-            text = edited(after[draft.path], draft.edits)
-            if text == after[draft.path] or not self._counts(draft, text):
-                return None
-            files = {draft.path: text}
         diffs = [short_diff(path, after.get(path), text) for path, text in files.items()]
         return WrongVersion(draft.kind, draft.path, draft.line, draft.what, files, "\n".join(diffs))
 
-    def _counts(self, draft: VersionDraft, text: bytes) -> bool:
-        """True when a version loads, or, of a hunk, when it says something else."""
+    def counts(self, draft: VersionDraft, files: Mapping[str, bytes | None]) -> bool:
+        """True when a version differs and loads, or, of a hunk, when it says something else."""
+        text = files.get(draft.path)
+        if draft.files is not None or text is None:
+            return any(self.changed.after.get(path) != text for path, text in files.items())
+        if text == self.changed.after[draft.path]:
+            return False
         tree = self._trees.get(draft.path)
         if draft.kind is not VersionKind.UNDO:
             return tree is not None and tree.loads(text)
         if tree is None:
-            hunk = Hunk(0, 0, draft.edits[0].new, draft.edits[0])
-            return not says_the_same(hunk, self.changed.after[draft.path])
+            return not says_the_same(draft.edits[0], self.changed.after[draft.path])
         other = read(draft.path, text)
         return not isinstance(other, SyntaxTree) or other.meaning() != tree.meaning()
 

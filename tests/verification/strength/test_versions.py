@@ -1,0 +1,116 @@
+"""Wrong versions: what is made of a change in each language, and which are chosen."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from signoff.domain.strength import VersionKind
+from signoff.verification.strength.versions import Changed, WrongVersion, wrong_versions
+from tests.verification.strength.changes import SAMPLES, change
+
+EXPECTED = Path(__file__).parent / "expected"
+ALL = 500
+
+
+def shown(versions: tuple[WrongVersion, ...]) -> str:
+    ordered = sorted(versions, key=lambda v: (list(VersionKind).index(v.kind), v.line, v.what))
+    return "\n".join(f"{v.kind} {v.path}:{v.line} {v.what}\n{v.diff}\n" for v in ordered)
+
+
+def made(path: str) -> tuple[WrongVersion, ...]:
+    changed, tests = change(path)
+    return wrong_versions(changed, tests, most=ALL).chosen
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+def test_every_version_of_a_language_is_as_written_down(path: str) -> None:
+    expected = EXPECTED / f"{path}.txt"
+    assert shown(made(path)) == expected.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("path", "loader"),
+    [("pay.py", "python -m py_compile"), ("add.js", "node --check"), ("greet.sh", "bash -n")],
+)
+def test_every_version_loads(path: str, loader: str, tmp_path: Path) -> None:
+    for number, version in enumerate(made(path)):
+        text = version.files[path]
+        if text is not None:
+            place = tmp_path / f"v{number}.{path.rpartition('.')[2]}"
+            place.write_bytes(text)
+            done = subprocess.run(
+                [*loader.split(), place], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, (version.what, done.stderr)
+
+
+def test_kinds_take_turns_after_the_whole_change_undone() -> None:
+    changed, tests = change("pay.py")
+    versions = wrong_versions(changed, tests, most=9)
+    assert versions.chosen[0].files == {"pay.py": None}
+    assert Counter(v.kind for v in versions.chosen) == dict.fromkeys(VersionKind, 2) | {
+        VersionKind.UNDO: 3
+    }
+    assert versions.left_out > 20
+
+
+def test_probes_are_spread_over_functions() -> None:
+    changed, tests = change("pay.py")
+    chosen = (
+        wrong_versions(changed, tests, most=5).chosen
+        + wrong_versions(changed, tests, most=9).chosen
+    )
+    assert {v.line for v in chosen if v.kind is VersionKind.PROBE} == {8, 18}
+
+
+def test_a_seed_chooses_the_same_versions_and_another_seed_others() -> None:
+    changed, tests = change("pay.py")
+    one, same, other = (wrong_versions(changed, tests, most=12, seed=s) for s in ("a", "a", "b"))
+    assert one == same
+    assert [v.what for v in one.chosen] != [v.what for v in other.chosen]
+
+
+def test_hunks_of_comments_and_documentation_are_no_versions() -> None:
+    before = b'"""A."""\n\nx = 1  # one\n\n\ndef f():\n    """F."""\n    y = 1\n    return x\n'
+    after = b'"""B."""\n\nx = 1  # two\n\n\ndef f():\n    """G."""\n    y = 1\n    return x + 1\n'
+    changed = Changed({"a.py": before}, {"a.py": after}, frozenset())
+    assert [v.line for v in wrong_versions(changed, {}).chosen] == [0, 9]
+
+
+def test_tests_that_the_step_changed_are_undone_and_never_written_anew() -> None:
+    work, test = b"def f():\n    return 1\n", b"def test_f():\n    assert f() == 1\n"
+    changed = Changed({}, {"f.py": work, "test_f.py": test}, frozenset(("f.py",)))
+    versions = wrong_versions(changed, {"test_f.py": test}, most=ALL).chosen
+    of_tests = [v for v in versions if "test_f.py" in v.files]
+    assert {v.kind for v in of_tests} == {VersionKind.UNDO}
+    assert versions[0].path == ""
+    assert versions[0].files == {"f.py": None, "test_f.py": None}
+
+
+def test_a_language_without_a_grammar_is_named_and_undone() -> None:
+    changed = Changed({"a.kt": b"a\n\nb\n"}, {"a.kt": b"x\n\ny\n"}, frozenset(("a.kt",)))
+    versions = wrong_versions(changed, {})
+    assert versions.notes == ("no grammar for `a.kt`: only undone",)
+    assert [v.line for v in versions.chosen] == [0, 1, 3]
+
+
+def test_a_binary_file_counts_as_one_hunk() -> None:
+    changed = Changed({"a.bin": b"\0a\n\n"}, {"a.bin": b"\0b\n\n"}, frozenset(("a.bin",)))
+    (version,) = wrong_versions(changed, {}).chosen
+    assert version.files == changed.before
+    assert version.diff == "--- a.bin\n+++ a.bin\nbinary content differs"
+
+
+def test_a_removed_file_comes_back() -> None:
+    changed = Changed({"a.py": b"x = 1\n", "b.py": b"1\n"}, {"b.py": b"2\n"}, frozenset(("a.py",)))
+    back = [v for v in wrong_versions(changed, {}).chosen if v.what == "with `a.py` again"]
+    assert [v.files for v in back] == [{"a.py": b"x = 1\n"}]
+
+
+def test_nothing_changed_makes_nothing() -> None:
+    changed = Changed({"a.py": b"x\n"}, {"a.py": b"x\n"}, frozenset(("a.py",)))
+    assert wrong_versions(changed, {}).chosen == ()
