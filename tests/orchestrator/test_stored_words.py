@@ -15,7 +15,8 @@ STORED: dict[type[StrEnum], str] = {
     Kind: """
         plan.verified plan.approved plan.rejected plan.drafted plan.edited plan.amended
         run.started run.resumed run.finished step.listed step.expanded
-        attempt.started attempt.finished verdict step.picked step.landed step.turned_back
+        attempt.started attempt.finished verdict strength.measured opinion.given judge.calibrated
+        step.picked step.landed step.turned_back
         step.done step.failed step.reopened step.restored step.cleared step.waived
         escalation.opened escalation.answered audited
         plan.bound plan.unbound plan.merged
@@ -27,7 +28,7 @@ STORED: dict[type[StrEnum], str] = {
     Reason: """
         held expectation tampered held-before timed-out signalled not-executable not-found
         moved-while-judged sandbox-missing infrastructure tests held-out tool-changed flaky
-        influenced outside-touches obstacle
+        influenced outside-touches strength opinion opinion-undecided obstacle
     """,
     Phase: "before attempt sweep audit baseline",
     Isolation: "none landlock namespaces bubblewrap",
@@ -35,9 +36,9 @@ STORED: dict[type[StrEnum], str] = {
     Cause: """
         contract held-before human budget plan-edited postcondition list tampered repeated
         infrastructure flaky agent-answer handoff merge
-        blocked unattainable ratchet refused influenced obstacle usage-limit
+        blocked unattainable ratchet refused influenced obstacle opinion usage-limit
     """,
-    FailureClass: "broken tampered infrastructure flaky influenced obstacle",
+    FailureClass: "broken tampered infrastructure flaky influenced opinion obstacle",
     Outcome: "done failed cancelled revised",
 }
 

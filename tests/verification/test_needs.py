@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.verification.influences.settings import only_needs_differ
+from signoff.commands.settings import only_needs_differ
 
 PROJECT = '[project]\nname = "x"\ndependencies = [%s]\n[tool.obey]\nstrict = %s\n'
 

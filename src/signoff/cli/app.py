@@ -53,6 +53,7 @@ GROUPS = {
         ("audit", "audit", "Check a sign-off again, trusting no agent."),
         ("strength", "strength", "Show which wrong work a contract would not notice."),
         ("receipt", "proofs", "Prove a sign-off to people who were not there."),
+        ("judge", "judge", "Measure how good your model's opinions are."),
         ("stats", "stats", "Show how often agents' claims held, and the cost."),
     ),
     "Many plans": (

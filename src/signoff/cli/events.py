@@ -27,6 +27,7 @@ from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Entry, Kind
+from signoff.domain.opinion import JudgeCalibrated, OpinionGiven
 from signoff.domain.session import shown_list
 from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line, tail
@@ -182,6 +183,20 @@ def _strength(entry: Entry) -> str:
     return "; ".join(filter(None, (f"its contract {found}", lines)))
 
 
+def _opinion_given(entry: Entry) -> str:
+    given = read_fact(OpinionGiven, entry.data)
+    cost = "" if given.reused_from else _cost(entry.data)
+    again = f" (given in entry {given.reused_from})" if given.reused_from else ""
+    how = f" [{given.measured}]" if given.measured else ""
+    said = "; ".join(given.lines)[: LONGEST_QUOTE * 3]
+    return f"opinion of {given.model}, no proof: {given.result}{again}{how}{cost}: {said}"
+
+
+def _calibrated(entry: Entry) -> str:
+    found = read_fact(JudgeCalibrated, entry.data)
+    return f"opinions of {found.model}: {found.measured(entry.at)}{_cost(entry.data)}"
+
+
 def _run_started(entry: Entry) -> str:
     session = entry.data.get("session") or {}
     signs = f", for the work in {session['id']} by {session['agent']}" if session else ""
@@ -268,6 +283,8 @@ _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.ATTEMPT_FINISHED: _attempt_finished,
     Kind.VERDICT: _verdict,
     Kind.STRENGTH_MEASURED: _strength,
+    Kind.OPINION_GIVEN: _opinion_given,
+    Kind.JUDGE_CALIBRATED: _calibrated,
     Kind.STEP_PICKED: lambda e: f"attempt {e.data['attempt']} is picked: {e.data['why']}",
     Kind.STEP_LANDED: lambda _: "landed: the workspace has it now",
     Kind.STEP_TURNED_BACK: lambda e: f"did not land: {e.data['message']}",

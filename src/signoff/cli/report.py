@@ -28,7 +28,7 @@ from signoff.domain.strength import Strength
 from signoff.domain.text import moment, storable_path
 from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit
-from signoff.gate.subjects import Standing, StepState
+from signoff.gate.subjects import OpinionStanding, Standing, StepState
 from signoff.usecases.harness import PlanLocation
 from signoff.usecases.status import ContentStatus, Spending, StatusReport
 
@@ -118,6 +118,18 @@ def _standing_json(standing: Standing) -> dict[str, Any]:
         **picked(standing, "handoff accepted_by lanes unwatched"),
         "tests": None if counts is None else counts.to_data(with_names=False),
         "strength": None if standing.strength is None else strength_of(standing.strength),
+        "opinion": None if standing.opinion is None else _opinion_json(standing.opinion),
+    }
+
+
+def _opinion_json(opinion: OpinionStanding) -> dict[str, Any]:
+    """The stable shape of an opinion; its name says that it is no proof."""
+    given = opinion.given
+    return {
+        **picked(given, "model result why reused_from"),
+        **picked(opinion, "stale overruled"),
+        "measured": opinion.measured or None,
+        "claims": to_builtins(given.claims),
     }
 
 
@@ -257,8 +269,6 @@ def _standing_line(standing: Standing) -> str:
         notes.append("kept from an earlier run")
     if standing.tests is not None:
         notes.append(_tests(standing.tests))
-    if standing.strength is not None:
-        notes.append(str(standing.strength))
     if standing.handoff:
         notes.append(f"changed files that other tools execute: {', '.join(standing.handoff)}")
     if standing.unwatched:
@@ -267,13 +277,28 @@ def _standing_line(standing: Standing) -> str:
         notes.append("waived")
     if standing.accepted_by is not None:
         notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
+    notes += _second_looks(standing)
     detail = f"  ({', '.join(notes)})" if notes else ""
     return f"{standing.id}  {standing.title}{detail}"
+
+
+def _second_looks(standing: Standing) -> list[str]:
+    """Strength of the contract, and a model's opinion: neither is the proof."""
+    notes = [str(standing.strength)] if standing.strength is not None else []
+    return notes + ([_opinion(standing.opinion)] if standing.opinion is not None else [])
 
 
 def unwatched_line(why: str) -> str:
     """Words for a check of which nobody could tell what it read."""
     return f"what the check read cannot be told, so every changed file counted as read: {why}"
+
+
+def _opinion(opinion: OpinionStanding) -> str:
+    given = opinion.given
+    aside = ["on earlier content"] if opinion.stale else []
+    aside += ["overruled by a person"] if opinion.overruled else []
+    aside += [opinion.measured or "never calibrated"]
+    return f"opinion of {given.model}, no proof: {given.result} [{'; '.join(aside)}]"
 
 
 def _tests(counts: TestCounts) -> str:

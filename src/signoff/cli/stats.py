@@ -12,14 +12,14 @@ from msgspec.structs import asdict
 
 from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
-from signoff.cli.show import count, say, say_json, say_line, styles, versioned
+from signoff.cli.show import count, dollars, say, say_json, say_line, styles, versioned
 from signoff.domain.session import SESSION_ID
 from signoff.domain.text import escape_line
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
 from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.sessions import signed_place
-from signoff.usecases.stats import StatsReport, Tally, read_stats
+from signoff.usecases.stats import OpinionTally, StatsReport, Tally, read_stats
 
 FORMATS = (".svg", ".png")
 WIDE = 200
@@ -76,6 +76,7 @@ def stats_json(report: StatsReport) -> dict[str, Any]:
         sessions=report.sessions,
         agents=[_tally_json(tally) for tally in report.agents],
         total=_tally_json(report.total),
+        opinions=[asdict(tally) for tally in report.opinions],
     )
 
 
@@ -101,6 +102,15 @@ def _show(report: StatsReport) -> None:
     if report.total.heldout_judged:
         total = report.total
         say(f"held out: {total.heldout_failed} of {total.heldout_judged} claims failed it")
+    for tally in report.opinions:
+        _show_opinions(tally)
+
+
+def _show_opinions(tally: OpinionTally) -> None:
+    numbers = f"{tally.holds} hold, {tally.vetoed} vetoes, {tally.undecided} undecided"
+    cost = f"{tally.tokens:,} tokens, {dollars(tally.usd)}"
+    how = tally.measured or "never calibrated"
+    say_line(f"opinions of {tally.model}, no proof: {numbers}, {tally.void} void; {cost} [{how}]")
 
 
 def _show_table(rows: Sequence[Tally]) -> None:

@@ -28,6 +28,7 @@ class Cause(StrEnum):
     REFUSED = "refused"  # a session's final answer was refused over and over
     INFLUENCED = "influenced"  # files changed that steer the check, and no line allows it
     OBSTACLE = "obstacle"  # the machine or the sandbox keeps a check from working
+    OPINION = "opinion"  # a model cannot decide about a rubric
     USAGE_LIMIT = "usage-limit"  # the agent's model will not serve it before a certain time
 
 
@@ -38,7 +39,7 @@ class Choice(StrEnum):
     REVISE = "revise"  # end this run and take the plan back to draft
     ABORT = "abort"  # end this run as failed
     WAIVE = "waive"  # go on without it; recorded, always shown, never called kept
-    ACCEPT = "accept"  # say that it holds, where only a person can judge; recorded with your name
+    ACCEPT = "accept"  # say that it holds, where no check can tell; recorded with your name
     ALLOW = "allow"  # add the line that allows it to the plan, and judge the same content again
 
 

@@ -182,6 +182,7 @@ class QuestionOpened(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()  # files that `allow` would let the step change
     snapshot: str = ""
+    opinion: str = ""  # that `accept` would overrule
     subject: str | None = None
     until: float | None = None  # it answers itself then, in seconds since 1970
     parked_s: float = 0.0  # how long that is

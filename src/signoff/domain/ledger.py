@@ -48,6 +48,10 @@ class Kind(StrEnum):
         "how many deliberately wrong versions of a change its contract rejects",
     )
     OPINION_GIVEN = "opinion.given", "what a model says about a rubric; it opens no gate"
+    JUDGE_CALIBRATED = (
+        "judge.calibrated",
+        "how many wrong versions of accepted work a model's opinion refused",
+    )
     STEP_PICKED = "step.picked", "of several candidates, the one whose work is to land"
     STEP_LANDED = "step.landed", "what a lane holds goes onto the workspace's content, judged first"
     STEP_TURNED_BACK = (

@@ -361,6 +361,7 @@ def _with_item(step: Step, item: str, quote: bool) -> Step:
         protects=fill_globs(step.protects),
         touches=fill_globs(step.touches),
         subscriptions=tuple(replace(s, target=fill(s.target)) for s in step.subscriptions),
+        rubric=tuple(map(fill, step.rubric)),
         for_each=None,
         item=item,
         parent=step.id,

@@ -85,6 +85,17 @@ class VerdictProof(Struct, frozen=True):
     heldout: str | None
 
 
+class OpinionNote(Struct, frozen=True):
+    """A model's opinion beside a verdict: no proof, and named so that nobody takes it for one."""
+
+    model: str
+    result: str
+    input: str
+    prompts: tuple[str, ...]
+    overruled: bool  # a person accepted the work in its place
+    measured: str
+
+
 class SubjectProof(Struct, frozen=True):
     """One step or postcondition of the signed-off run."""
 
@@ -98,6 +109,7 @@ class SubjectProof(Struct, frozen=True):
     carried: bool
     evidence: str | None = None  # in a session: what the agent cited, where nothing was judged
     strength: str | None = None  # of the contract, if it was measured before the sign-off
+    opinion: OpinionNote | None = None
 
 
 class WaiverProof(Struct, frozen=True):
@@ -173,9 +185,9 @@ class Receipt(Struct, frozen=True):
         if not self.self_set:
             del predicate["self_set"]
         for subject in (*predicate["steps"], *predicate["postconditions"]):
-            for name in ("evidence", "strength"):  # as in receipts of before there were any
-                if subject[name] is None:
-                    del subject[name]
+            for seldom in ("evidence", "strength", "opinion"):
+                if subject[seldom] is None:
+                    del subject[seldom]
         for agent in predicate["agents"]:
             if agent["session"] is None:
                 del agent["session"]  # as before sessions were named

@@ -243,6 +243,7 @@ class Reason(StrEnum):
     OUTSIDE = "outside-touches"  # a file changed that the plan does not let anybody change
     STRENGTH = "strength"  # it rejects fewer wrong versions than the plan demands
     OPINION = "opinion"  # it holds, and a model's opinion vetoes the work
+    UNDECIDED = "opinion-undecided"  # it holds, and a model's opinion asks for a person
     OBSTACLE = "obstacle"  # the machine or the sandbox kept the check from working
 
 
@@ -254,6 +255,7 @@ class FailureClass(StrEnum):
     INFRASTRUCTURE = "infrastructure"  # the harness could not judge: it judges again
     FLAKY = "flaky"  # the contract contradicts itself: nobody's retry helps
     INFLUENCED = "influenced"  # a person says whether the plan lacks a line: no attempt is spent
+    OPINION = "opinion"  # a model cannot decide about its rubric: a person does
     OBSTACLE = "obstacle"  # nobody's: judged once more, then a person mends it or writes the line
 
 
@@ -265,6 +267,7 @@ _FAILURE_OF = {
     Reason.FLAKY: FailureClass.FLAKY,
     Reason.INFLUENCED: FailureClass.INFLUENCED,
     Reason.OUTSIDE: FailureClass.INFLUENCED,
+    Reason.UNDECIDED: FailureClass.OPINION,
     Reason.OBSTACLE: FailureClass.OBSTACLE,
 }
 

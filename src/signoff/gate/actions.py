@@ -135,7 +135,9 @@ REJUDGINGS = 2  # when the harness could not judge, before it asks a person
 MOST_OBSTACLES = 2  # in a row that nobody saw before the work began
 TAMPERING_RETRIES = 1  # files are put back once; who changes them again is not asked a third time
 # Whatever `on_fail` says.
-_FOR_A_PERSON = frozenset({Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED, Cause.OBSTACLE})
+_FOR_A_PERSON = frozenset(
+    {Cause.AGENT_ANSWER, Cause.FLAKY, Cause.INFLUENCED, Cause.OBSTACLE, Cause.OPINION}
+)
 
 Action = (
     Abandon
@@ -344,6 +346,8 @@ def _used_up(step: Step, record: Record) -> Cause | None:
         return Cause.OBSTACLE
     if record.influenced:
         return Cause.INFLUENCED
+    if record.undecided:
+        return Cause.OPINION
     if record.failures > retries:
         return Cause.CONTRACT
     if record.tamperings > min(retries, TAMPERING_RETRIES):

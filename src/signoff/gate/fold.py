@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from signoff.domain import facts
 from signoff.domain.escalation import Cause, Choice
 from signoff.domain.ledger import Entry, Kind
+from signoff.domain.opinion import JudgeCalibrated, OpinionGiven
 from signoff.domain.plan import Cost
 from signoff.domain.session import ToolCall
 from signoff.domain.strength import Strength
@@ -97,6 +98,9 @@ def _answered_in_run(
         return
     elif fact.choice is Choice.WAIVE:
         record.waivers.add(fact.id)
+    elif fact.choice is Choice.ACCEPT and asked.opinion:
+        record.overruled |= {asked.opinion}
+        _look_again(state, asked, record)
     elif fact.choice is Choice.ACCEPT and _is_for_a_person(state, asked.subject):
         record.vouched = Vouched(fact.by, asked.snapshot)
     elif fact.choice is Choice.ALLOW:
@@ -154,8 +158,7 @@ def _go_on(state: State, asked: facts.QuestionOpened, record: Record | None, not
         state.uncounted.append(asked.subject)
         record.before = record.held_before = None
     elif asked.cause in _LOOK_AGAIN and record.attempts:
-        # The person may have repaired it: judge before an agent could overwrite that.
-        record.unjudged, record.looking_again = record.attempts, True
+        _look_again(state, asked, record)
     elif asked.cause in (Cause.INFRASTRUCTURE, Cause.OBSTACLE):
         record.before = record.held_before = None
     elif asked.cause is Cause.HANDOFF:
@@ -164,8 +167,21 @@ def _go_on(state: State, asked: facts.QuestionOpened, record: Record | None, not
         record.unjudged, record.in_flight = record.attempts, None
     elif asked.cause is Cause.HELD_BEFORE:
         record.held_before_accepted = True
-    elif asked.cause is Cause.POSTCONDITION:
+    elif asked.cause in (Cause.POSTCONDITION, Cause.OPINION) and not _is_step(state, asked):
         record.latest = None
+
+
+def _look_again(state: State, asked: facts.QuestionOpened, record: Record) -> None:
+    """The person may have repaired it: judge before an agent could overwrite that."""
+    record.forgive()
+    if _is_step(state, asked):
+        record.unjudged, record.looking_again = record.attempts, True
+    else:
+        record.latest = None
+
+
+def _is_step(state: State, asked: facts.QuestionOpened) -> bool:
+    return asked.subject is not None and state.schedule.has(asked.subject)
 
 
 _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
@@ -180,6 +196,8 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
     Kind.VERDICT: (Judged, fold_run.verdict),
     Kind.STRENGTH_MEASURED: (Strength, fold_run.strength_measured),
+    Kind.OPINION_GIVEN: (OpinionGiven, fold_run.opinion_given),
+    Kind.JUDGE_CALIBRATED: (JudgeCalibrated, fold_run.judge_calibrated),
     Kind.STEP_PICKED: (facts.CandidatePicked, fold_run.candidate_picked),
     Kind.STEP_LANDED: (facts.StepLanded, fold_run.step_landed),
     Kind.STEP_TURNED_BACK: (facts.StepTurnedBack, fold_run.step_turned_back),

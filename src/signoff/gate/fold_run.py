@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from signoff.domain import facts
 from signoff.domain.ledger import Entry, Kind
+from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.plan import Cost
 from signoff.domain.snapshot import Product
 from signoff.domain.strength import Strength
@@ -22,7 +23,11 @@ def apply_other_run(state: State, entry: Entry) -> None:
     A run that failed may have removed tests, so its beginning counts until somebody approves again.
     """
     data = entry.data
-    if entry.kind is Kind.STEP_DONE and data.get("step_digest"):
+    if entry.kind is Kind.OPINION_GIVEN:
+        _keep_opinion(state, entry, facts.read_fact(OpinionGiven, data))
+    elif entry.kind is Kind.JUDGE_CALIBRATED:
+        judge_calibrated(state, entry, facts.read_fact(JudgeCalibrated, data))
+    elif entry.kind is Kind.STEP_DONE and data.get("step_digest"):
         state.history.add(data["step_digest"])
     elif entry.kind is Kind.PLAN_APPROVED:
         state.baselines.clear()
@@ -369,3 +374,25 @@ def step_cleared(state: State, entry: Entry, fact: facts.StepCleared) -> None:
     record = state.record(entry.step or "")
     record.cleared = entry.seq
     record.restored = tuple(sorted({*record.restored, *fact.paths}))
+
+
+def opinion_given(state: State, entry: Entry, fact: OpinionGiven) -> None:
+    """A model's opinion costs what it costs; what it does to the work, the verdict says."""
+    _keep_opinion(state, entry, fact)
+    if entry.step is not None:
+        state.record(entry.step).opinion = fact
+    state.spent += Cost(fact.tokens or 0, fact.usd or 0.0)
+    state.untold_tokens += fact.tokens is None
+    state.untold_usd += fact.usd is None
+    state.spent_s += fact.duration_s
+
+
+def _keep_opinion(state: State, entry: Entry, fact: OpinionGiven) -> None:
+    """Remember an opinion; a void one is asked for again."""
+    if fact.result is not OpinionResult.VOID:
+        state.opinions[fact.input] = entry.seq, fact
+
+
+def judge_calibrated(state: State, entry: Entry, fact: JudgeCalibrated) -> None:
+    """The newest measurement of a model counts."""
+    state.measured[fact.model] = fact.measured(entry.at)

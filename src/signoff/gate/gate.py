@@ -26,6 +26,7 @@ from signoff.gate.subjects import (
     StepState,
     ended_unproved,
     is_derived,
+    lacks_opinion,
     standing_of,
 )
 
@@ -184,6 +185,7 @@ def _lack_in_run(
     """The gap that a driver has to close, and the command for it; None when it is proved."""
     contract, latest, step = subject.contract, record.latest, isinstance(subject, Step)
     said = f"{latest.result}: {latest.message}" if latest is not None else ""
+    said += ", and no opinion on its rubric lets it pass" * lacks_opinion(subject, record)
     if isinstance(subject, Step) and subject.for_each is not None:
         return "its list was not read yet", "signoff run"
     if not step and contract is None and standing.state is not StepState.ACCEPTED:

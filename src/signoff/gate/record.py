@@ -13,6 +13,7 @@ from signoff.domain.facts import (
     SessionStarted,
     StepTurnedBack,
 )
+from signoff.domain.opinion import OpinionGiven, OpinionResult
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
 from signoff.domain.strength import Strength
@@ -149,6 +150,9 @@ class Record(Struct):
     flaky: bool = False
     influenced: bool = False  # it holds only with files changed that the plan does not name
     allowed: tuple[str, ...] = ()  # those that a person allowed since
+    undecided: bool = False  # it holds, and a model's opinion asks for a person
+    opinion: OpinionGiven | None = None  # the newest about its rubric
+    overruled: frozenset[str] = frozenset()  # opinions in whose place a person accepted the work
     refused: Judged | None = None  # the last attempt since a person last said to go on
     repeated: bool = False
     answer: str | None = None
@@ -220,6 +224,14 @@ class Record(Struct):
         return held and self.held_before is not False
 
     @property
+    def opinion_lets_pass(self) -> bool:
+        """True when the newest opinion does not stand in the way, or a person overruled it."""
+        told = self.opinion
+        return told is not None and (
+            told.result is OpinionResult.HOLDS or told.about in self.overruled
+        )
+
+    @property
     def given_up(self) -> bool:
         """True when the work goes on without it, proved or not."""
         return self.waived or self.let_go or self.claim.status is ClaimStatus.DROPPED
@@ -254,6 +266,9 @@ class Record(Struct):
             self.unjudged = self.attempts
             return
         self.obstacles = 0
+        self.undecided = failure is FailureClass.OPINION
+        if self.undecided:
+            return
         self.flaky = failure is FailureClass.FLAKY
         # Looking again after a person's answer is no attempt that could have failed.
         if self.looking_again:
@@ -273,7 +288,7 @@ class Record(Struct):
         """A person said to go on: every budget starts again."""
         self.failures = self.tamperings = self.unjudgeable = self.obstacles = self.parks = 0
         self.parked_s = 0.0
-        self.repeated = self.flaky = self.influenced = False
+        self.repeated = self.flaky = self.influenced = self.undecided = False
         self.answer = self.refused = None
         self.hindered = ""
 

@@ -14,6 +14,7 @@ from signoff.domain import facts
 from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import Entry
+from signoff.domain.opinion import OpinionGiven
 from signoff.domain.plan import (
     Author,
     Contract,
@@ -92,9 +93,7 @@ class State:
         self.untold_tokens = self.untold_usd = 0  # attempts that did not tell what they used
         self.attempts_ended = 0
         self.budget_grants = 1
-        self.any_failed = False
-        self.aborted = False
-        self.revised = False
+        self.any_failed = self.aborted = self.revised = False
         self.outcome: Outcome | None = None
         self.noticed: set[str] = set()
         self.verdicts: dict[str, Entry] = {}
@@ -114,6 +113,8 @@ class State:
         self.obstacles: dict[str, Judged] = {}  # what kept checks from working before anybody did
         self.baselines: dict[str, TestCounts] = {}  # of earlier runs of the same approval
         self.read_sets: dict[str, tuple[str, ...]] = {}  # likewise
+        self.opinions: dict[str, tuple[int, OpinionGiven]] = {}  # by input; of earlier runs too
+        self.measured: dict[str, str] = {}  # by model: how good its opinions were found to be
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.earlier_work: SessionWork | None = None  # of a session, before this run began

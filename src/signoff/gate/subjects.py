@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from signoff.domain.escalation import Outcome
+from signoff.domain.opinion import OpinionGiven
 from signoff.domain.plan import Author, Contract, Postcondition, Step
 from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
 from signoff.domain.strength import Strength
@@ -55,6 +56,15 @@ class Content(Struct, frozen=True):
     silent_urls: frozenset[str] | None = None  # None: as the last sign-off found them
 
 
+class OpinionStanding(Struct, frozen=True):
+    """The newest opinion about a rubric, as it is shown; never a proof."""
+
+    given: OpinionGiven
+    stale: bool  # it was given on other content
+    overruled: bool  # a person accepted the work in its place
+    measured: str  # how good this model's opinions were found to be; empty: nobody knows
+
+
 class Standing(Struct, frozen=True):
     """One step or postcondition: computed, never set."""
 
@@ -69,6 +79,7 @@ class Standing(Struct, frozen=True):
     tests: TestCounts | None = None
     handoff: tuple[str, ...] = ()
     accepted_by: str | None = None
+    opinion: OpinionStanding | None = None  # of a model, about its rubric; it opens nothing
     lanes: tuple[int, ...] = ()  # where agents work on it now, beside the workspace
     why: str = ""  # in a session: why it is not proved
     strength: Strength | None = None  # of the contract, measured on the step's last change
@@ -123,6 +134,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         tests=record.latest.tests if record.latest else None,
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
+        opinion=_opinion_of(state, record, content),
         lanes=record.lanes,
         why=proof.why,
         strength=record.strength if is_step else None,
@@ -133,12 +145,32 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
 def _driven_proof(subject: Step | Postcondition, record: Record, content: Content) -> _Proof:
     """A step must have been accepted; of a postcondition the newest verdict, or a person's word."""
     stale = is_stale(subject.contract, record, content.digest)
+    if lacks_opinion(subject, record):
+        return _Proof(False)
     if isinstance(subject, Step):
         return _Proof(record.done, stale)
     if subject.contract is None:
         said = record.vouched
         return _Proof(said is not None, said is not None and said.snapshot != content.digest)
     return _Proof(record.latest is not None and record.latest.kept, stale)
+
+
+def _opinion_of(state: State, record: Record, content: Content) -> OpinionStanding | None:
+    given = record.opinion
+    if given is None:
+        return None
+    overruled, stale = given.about in record.overruled, given.snapshot != content.digest
+    return OpinionStanding(given, stale, overruled, state.measured.get(given.model, ""))
+
+
+def lacks_opinion(subject: Step | Postcondition, record: Record) -> bool:
+    """True when a contract was kept, and nobody gave an opinion about the rubric beside it.
+
+    Where an earlier run did the step, that run's opinion was needed there.
+    """
+    asked = bool(subject.rubric) and subject.contract is not None
+    kept = record.latest is not None and record.latest.kept
+    return asked and kept and not record.carried and not record.opinion_lets_pass
 
 
 def _session_proof(

@@ -47,6 +47,7 @@ from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.landing import Landing, judge_candidate, pick_candidate
 from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
+from signoff.orchestrator.opinions import opinion_on
 from signoff.orchestrator.projection import STATUS_OF
 from signoff.orchestrator.strength import measure_strength, strong_enough
 from signoff.orchestrator.sweep import FinalSweep
@@ -292,9 +293,9 @@ class Drive:
 
     def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
-        confirmed: list[Draft] = []
         if action.phase is Phase.ATTEMPT:
-            verdict, confirmed = strong_enough(self, action.step, verdict)
+            verdict = strong_enough(self, action.step, verdict)
+            verdict = opinion_on(self, action.step, verdict)
         drafts = [self.verdict_draft(verdict, action.attempt)]
         read = read_before(self.run_judge.blobs, [verdict.read] if verdict.read else ()).files
         if lines := proposed_lines(action.step, read):
@@ -302,7 +303,7 @@ class Drive:
             drafts[0] = replace(drafts[0], data={**drafts[0].data, "proposed": list(lines)})
         if verdict.kept and action.phase is Phase.ATTEMPT:
             drafts.append(self.acceptance(action.step, verdict.key, verdict.snapshot))
-        self.append(*confirmed, *drafts, durable=action.phase is not Phase.BEFORE)
+        self.append(*drafts, durable=action.phase is not Phase.BEFORE)
         reach(CrashPoint.VERDICT_APPENDED)
         self.project()
 

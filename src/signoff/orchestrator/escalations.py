@@ -22,6 +22,7 @@ from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import OpenRun
 from signoff.planfile.verify.rules_contract import unfit_items
 
+OPINION = "a model's opinion, no proof"
 _ITEMS_NAMED = 5
 _LOOK_AGAIN_S = 2.0  # while parked: a person may answer meanwhile
 _TICK_S = 0.1
@@ -41,6 +42,8 @@ def ask(
 ) -> Draft:
     """The entry that opens an escalation."""
     choices = _EVERY if step is not None and waivable else _FOR_THE_PLAN
+    opinion = state.record(step).opinion if step is not None and cause is Cause.OPINION else None
+    overrules = {"opinion": opinion.about} if opinion is not None and waivable else {}
     allow = _allowable(state, step) if step is not None and state.schedule.has(step) else []
     return Draft(
         Kind.ESCALATION_OPENED,
@@ -49,8 +52,13 @@ def ask(
             "cause": cause,
             "question": question,
             "context": context or {},
-            "choices": [*([Choice.ALLOW] if allow else []), *choices],
+            "choices": [
+                *([Choice.ALLOW] if allow else []),
+                *([Choice.ACCEPT] if overrules else []),
+                *choices,
+            ],
             **({"allow": allow} if allow else {}),
+            **overrules,
         },
         run=state.run,
         step=step,
@@ -65,13 +73,18 @@ def _allowable(state: State, step: str) -> list[str]:
     return sorted(map(literal, latest.tampered))
 
 
-def ask_for_word(state: State, post: Postcondition, content: str, *, allowed: bool) -> Draft:
+def ask_for_word(
+    state: State, post: Postcondition, content: str, opinion: tuple[str, ...], *, allowed: bool
+) -> Draft:
     """The question whether a postcondition without a contract holds, of exactly this content."""
     how = "accept says that it holds"
     if not allowed:
         how = "the policy does not let a person decide it: revise, and give it a contract"
     question = f"postcondition {post.number} is yours to judge: {post.text}; {how}"
-    draft = ask(state, Cause.POSTCONDITION, question, step=post.id, waivable=allowed)
+    context = {OPINION: list(opinion)}
+    draft = ask(
+        state, Cause.POSTCONDITION, question, step=post.id, context=context, waivable=allowed
+    )
     choices = list(_BY_WORD if allowed else _FOR_THE_PLAN)
     return replace(draft, data={**draft.data, "choices": choices, "snapshot": content})
 
@@ -115,6 +128,7 @@ _WHY = {
     ),
     Cause.AGENT_ANSWER: "the agent says: {answer}",
     Cause.OBSTACLE: "no attempt is counted; retry judges it again when that is mended",
+    Cause.OPINION: "accept takes the work as it is, retry has an agent try again",
     Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
 
@@ -151,7 +165,7 @@ def _evidence(step: Step, record: Record) -> dict[str, Any]:
             "output_tail": latest.output_tail,
             "tampered": list(latest.tampered),
         }
-        context |= held_out_output(latest)
+        context |= held_out_output(latest) | opinion_beside(record)
     context["suspects"] = list(record.suspects)
     if record.restored:
         context["put back or removed again"] = list(record.restored)
@@ -169,6 +183,14 @@ def held_out_output(latest: Judged | None) -> dict[str, Any]:
     """Output of a held-out check that could not be run: for the person, never for an agent."""
     said = latest.heldout_tail if latest is not None else ""
     return {"the held-out check's last output": said} if said else {}
+
+
+def opinion_beside(record: Record) -> dict[str, Any]:
+    """The newest opinion about the rubric, for the person; no proof."""
+    told = record.opinion
+    if told is None:
+        return {}
+    return {OPINION: [f"{told.model}: {told.result}", *told.lines]}
 
 
 def about_human(step: Step, record: Record) -> tuple[str, dict[str, Any]]:

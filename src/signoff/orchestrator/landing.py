@@ -22,6 +22,7 @@ from signoff.errors import ContentMoved
 from signoff.gate.actions import JudgeCandidate, Land, PickCandidate
 from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import Lane
+from signoff.orchestrator.opinions import opinion_on
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.evidence import Case
 from signoff.workspace.beside import begin_landing, begun_landing, bring_over, write_landing
@@ -65,14 +66,16 @@ class Landing:
         cases = {step.id: self._case(step) for step in fitting}
         known = self._judged_already(fitting, joint)
         unknown = {subject: case for subject, case in cases.items() if subject not in known}
-        together = known | lanes.judge_all(unknown, dict.fromkeys(unknown, joint))
+        held = known | lanes.judge_all(unknown, dict.fromkeys(unknown, joint))
+        together = held | {s.id: opinion_on(drive, s, held[s.id]) for s in fitting}
         bad = [step for step in fitting if not together[step.id].kept]
         if not bad:
             self._accept(trunk, joint, fitting, together)
             return
         # By itself, on what it was made of: does it hold at all?
         left_by = {step.id: drive.state.record(step.id).spans[-1][1] for step in bad}
-        moved = {subject: content for subject, content in left_by.items() if content != joint}
+        # What an opinion refuses holds, and would hold there too.
+        moved = {i: c for i, c in left_by.items() if c != joint and not held[i].kept}
         alone = together | lanes.judge_all({i: cases[i] for i in moved}, moved)
         settled = [step for step in bad if not alone[step.id].kept]
         drafts = [self._refusal(step, alone[step.id]) for step in settled]

@@ -18,6 +18,7 @@ from signoff.agents.assignment import (
     read_usage,
     read_work_s,
 )
+from signoff.agents.opinions import OpinionAsker
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import GENESIS, Draft, Kind
@@ -165,6 +166,7 @@ class OpenRun(Struct, frozen=True):
     clock: Callable[[], float] = time.time
     lanes: LaneMaker | None = None  # None: everything is done in line, in the workspace
     rooms: LaneMaker | None = None  # for judging wrong versions; None where that cannot be
+    opinions: OpinionAsker | None = None  # None: the user names no model for rubrics
     shown_at: Path | None = None  # where agents see `root`, if that is somewhere else
     ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from signoff.domain.digests import digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.languages import is_test, language_of
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Kind
 from signoff.domain.plan import Step
 from signoff.domain.snapshot import FileKind
 from signoff.domain.strength import Score, Strength, Unnoticed, VersionKind
@@ -30,7 +30,12 @@ from signoff.orchestrator.openrun import LaneMaker
 from signoff.orchestrator.rooms import RoomPool
 from signoff.verification.evidence import Case
 from signoff.verification.judge import Judge
-from signoff.verification.strength.versions import Changed, Versions, WrongVersion, wrong_versions
+from signoff.verification.strength.versions import (
+    StepChange,
+    Versions,
+    WrongVersion,
+    wrong_versions,
+)
 from signoff.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -113,7 +118,7 @@ class StrengthMeter(Struct, frozen=True):
         }
         after = _texts(workspace, content, sorted(paths))
         tests = sorted(path for path in workspace.manifest(content) if is_test(path))[:_MOST_TESTS]
-        changed = Changed(_texts(workspace, base, sorted(paths)), after, frozenset(product))
+        changed = StepChange(_texts(workspace, base, sorted(paths)), after, frozenset(product))
         return wrong_versions(changed, _texts(workspace, content, tests), most=most, seed=key)
 
     def _judged(self, case: Case, content: str, versions: Versions, rooms: LaneMaker) -> Strength:
@@ -237,35 +242,31 @@ def _says_nothing(version: WrongVersion, verdict: Verdict, plain: Verdict) -> bo
     return then is not None and then.executed > 0 and not ran and verdict.exit_code != 0
 
 
-def strong_enough(drive: Drive, step: Step, verdict: Verdict) -> tuple[Verdict, list[Draft]]:
+def strong_enough(drive: Drive, step: Step, verdict: Verdict) -> Verdict:
     """Hold a kept verdict to the strength that the plan or the policy demands of its contract."""
     required = required_strength(step, drive.work.settings.policy)
     if not verdict.kept or not required:
-        return verdict, []
-    found = _measured(drive, step, drive.state.record(step.id).spans)
-    drafts = [drive.draft(Kind.STRENGTH_MEASURED, to_builtins(found), step.id)]
+        return verdict
+    found = _measure(drive, step, drive.state.record(step.id).spans)
     if found.meets(required):
-        return verdict, drafts
+        return verdict
     message = f"its contract {found}; {required} % are required"
     weak = "\n".join(f"not noticed: {version}" for version in found.unnoticed)
-    refused = replace(
+    return replace(
         verdict,
         result=Result.BROKEN,
         reason=Reason.STRENGTH,
         message=message,
         output_tail=weak or verdict.output_tail,
     )
-    return refused, drafts
 
 
 def measure_strength(drive: Drive, action: MeasureStrength) -> None:
     """Measure a step that was accepted, and go on whatever comes of it."""
-    step = action.step
-    found = _measured(drive, step, drive.state.record(step.id).change)
-    drive.append(drive.draft(Kind.STRENGTH_MEASURED, to_builtins(found), step.id))
+    _measure(drive, action.step, drive.state.record(action.step.id).change)
 
 
-def _measured(drive: Drive, step: Step, spans: Spans) -> Strength:
+def _measure(drive: Drive, step: Step, spans: Spans) -> Strength:
     case = drive.case(step, Phase.ATTEMPT)
     case = replace(case, guard=replace(case.guard, spans=spans))
 
@@ -279,4 +280,6 @@ def _measured(drive: Drive, step: Step, spans: Spans) -> Strength:
         tell,
         known=drive.state.strengths.get,
     )
-    return meter.measure(case, spans)
+    found = meter.measure(case, spans)
+    drive.append(drive.draft(Kind.STRENGTH_MEASURED, to_builtins(found), step.id))
+    return found

@@ -22,6 +22,7 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
+from signoff.orchestrator.opinions import opinion_for_person, opinion_on
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.evidence import Case
@@ -167,7 +168,8 @@ class FinalSweep:
         return {i: v for i, v in found.items() if v.reason is not Reason.INFRASTRUCTURE}
 
     def _judge(self, subject: Step | Postcondition) -> Verdict:
-        return self._ahead.pop(subject.id, None) or self._drive.judge(subject, Phase.SWEEP)
+        verdict = self._ahead.pop(subject.id, None) or self._drive.judge(subject, Phase.SWEEP)
+        return opinion_on(self._drive, subject, verdict)
 
     def _anything_stale(self, content: str) -> bool:
         report = evaluate(self._drive.state, content)
@@ -249,7 +251,8 @@ class FinalSweep:
         if vouched is not None and vouched.snapshot == content:
             return True
         allowed = not drive.work.settings.policy.forbid_waivers
-        drive.append(escalations.ask_for_word(drive.state, post, content, allowed=allowed))
+        told = opinion_for_person(drive, post, content)
+        drive.append(escalations.ask_for_word(drive.state, post, content, told, allowed=allowed))
         return False
 
     def _judge_postcondition(self, post: Postcondition) -> bool:
@@ -267,9 +270,12 @@ class FinalSweep:
             "contract": post.contract.command if post.contract else "",
             "output_tail": latest.output_tail if latest else "",
             **escalations.held_out_output(latest),
+            **escalations.opinion_beside(drive.state.record(post.id)),
         }
+        undecided = drive.state.record(post.id).undecided
+        cause = Cause.OPINION if undecided else Cause.POSTCONDITION
         question = f"postcondition {post.number} does not hold: {why}"
-        drive.append(drive.question(Cause.POSTCONDITION, question, post.id, context))
+        drive.append(drive.question(cause, question, post.id, context))
 
     def _sign_off(self, content: str) -> None:
         """The gate has the last word, on a snapshot taken after everything was judged."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
+from signoff.settings.opinions import JudgeModel, read_judge
 from signoff.settings.roles import (
     PINNED_IF_SAID,
     Price,
@@ -163,7 +164,7 @@ DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
-    | {"prices", "disk", "run"}
+    | {"prices", "disk", "run", "judge"}
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
 _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -246,6 +247,7 @@ class Settings(Struct, frozen=True):
     setup: Setup | None = None
     share: tuple[str, ...] = ()  # globs of by-products of which each lane gets a copy of its own
     prices: Mapping[str, Price] = field(default_factory=dict)  # user only
+    judge: JudgeModel | None = None  # user only; gives opinions on rubrics
 
     def pinned(self) -> dict[str, Any]:
         """The part that approval pins: all that decides how steps are dispatched and judged."""
@@ -308,6 +310,7 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         setup=_setup(shared, repository_file),
         share=_share(shared, repository_file),
         prices=read_prices(own, str(own_path)),
+        judge=read_judge(own, str(own_path)),
     )
 
 

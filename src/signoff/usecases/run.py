@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent
+from signoff.agents.opinions import open_asker
 from signoff.agents.pooled import POOL_VARIABLE, AttemptPool, PooledAgent
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
@@ -331,6 +332,10 @@ def _open_run(
 ) -> OpenRun:
     approved = work.approved
     place, pins, known = approved.place, approved.pins, approved.history.entries
+    environ, settings = harness.environ, harness.settings
+    agent = CommandAgent(
+        environ, pins.search_path, workspace_lock(place), work.enclosure, settings.prices
+    )
     return OpenRun(
         plan_id=place.id,
         run=run,
@@ -347,7 +352,8 @@ def _open_run(
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=_agent(harness, work, options),
+        agent=_pooled(harness, place, agent, options.jobs or 1),
+        opinions=open_asker(settings.judge, agent, environ, settings.prices, place.workspace),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
         rooms=strength_rooms(harness, work, options.jobs or harness.settings.jobs),
@@ -363,21 +369,13 @@ def _open_run(
     )
 
 
-def _agent(harness: Harness, work: OpenWork, options: RunOptions) -> AttemptAgent:
+def _pooled(harness: Harness, place: PlanLocation, agent: CommandAgent, jobs: int) -> AttemptAgent:
     """The agent of every attempt; under `run --all` it waits for a place in the common pool."""
-    place = work.approved.place
-    agent = CommandAgent(
-        harness.environ,
-        work.approved.pins.search_path,
-        workspace_lock(place),
-        work.enclosure,
-        harness.settings.prices,
-    )
     name = harness.environ.get(POOL_VARIABLE)
     if not name:
         return agent
     us = Holder.current(str(place.path))
-    return PooledAgent(agent, AttemptPool(harness.home.locks, name, options.jobs or 1, us))
+    return PooledAgent(agent, AttemptPool(harness.home.locks, name, jobs, us))
 
 
 def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:

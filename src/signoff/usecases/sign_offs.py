@@ -16,6 +16,7 @@ from signoff.domain.receipt import (
     ApprovalProof,
     AttemptProof,
     LedgerSlice,
+    OpinionNote,
     PlanName,
     Receipt,
     RunSpan,
@@ -28,7 +29,7 @@ from signoff.errors import LedgerBroken
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, GateReport, evaluate
 from signoff.gate.state import State
-from signoff.gate.subjects import Content, Standing, StepState
+from signoff.gate.subjects import Content, OpinionStanding, Standing, StepState
 from signoff.planfile.parse import parse
 from signoff.usecases.worked import Work, work_of, worked
 from signoff.verification.pins import Pins, differences
@@ -181,6 +182,14 @@ def _subject(
         carried=standing.carried,
         evidence=claim.evidence if subject.contract is None and claim.evidence else None,
         strength=str(strength) if strength is not None else None,
+        opinion=None if standing.opinion is None else _opinion(standing.opinion),
+    )
+
+
+def _opinion(shown: OpinionStanding) -> OpinionNote:
+    told = shown.given
+    return OpinionNote(
+        told.model, told.result, told.input, told.prompts, shown.overruled, told.measured
     )
 
 

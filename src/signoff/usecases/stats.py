@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.ledger import Kind
+from signoff.domain.facts import read_fact
+from signoff.domain.ledger import Entry, Kind
+from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.receipt import Agent
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
@@ -21,6 +23,13 @@ from signoff.usecases.worked import Work, read_work, worked
 
 EVERYBODY = "all"
 CLAIMED = "claimed"
+_ABOUT_OPINIONS = frozenset({Kind.OPINION_GIVEN, Kind.JUDGE_CALIBRATED})
+_WORDS = {
+    "holds": OpinionResult.HOLDS,
+    "vetoed": OpinionResult.VETO,
+    "undecided": OpinionResult.UNDECIDED,
+    "void": OpinionResult.VOID,
+}
 SELF_SET = "self-set"  # the role of an agent that planned for itself
 
 
@@ -73,6 +82,20 @@ class Tally(Struct, frozen=True):
         return self.usd / self.reported_steps if self.reported_steps else None
 
 
+class OpinionTally(Struct, frozen=True):
+    """Opinions of one model: beside what was judged, never a proof."""
+
+    model: str
+    given: int
+    holds: int
+    vetoed: int
+    undecided: int
+    void: int
+    tokens: int = 0
+    usd: float = 0.0
+    measured: str = ""  # how good they were found to be
+
+
 class StatsReport(Struct, frozen=True):
     """The whole answer: agents by role, then command, then model."""
 
@@ -83,6 +106,7 @@ class StatsReport(Struct, frozen=True):
     agents: tuple[Tally, ...]
     total: Tally
     sessions: int = 0  # those that were named
+    opinions: tuple[OpinionTally, ...] = ()
 
 
 class _Row(Struct, frozen=True):
@@ -97,11 +121,13 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
     Sessions are counted only when they are named: their agents chose what is kept.
     """
     rows: list[_Row] = []
+    told: list[Entry] = []
     totals = Counter[str]()
     every = [r.id for r in harness.ledger.plans() if not r.id.startswith(SESSION_PREFIX)]
     for plan in dict.fromkeys(plans) or every:
         read = _session_rows if plan.startswith(SESSION_PREFIX) else _plan_rows
         rows += read(harness, plan, totals)
+        told += (e for e in harness.ledger.entries(plan) if e.kind in _ABOUT_OPINIONS)
     by_agent: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
     for row in rows:
         agent = row.work.agent
@@ -114,6 +140,30 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
         sessions=totals["sessions"],
         agents=tuple(_tally(*who, found) for who, found in sorted(by_agent.items())),
         total=_tally(EVERYBODY, "", "", rows),
+        opinions=_opinions(told),
+    )
+
+
+def _opinions(told: Sequence[Entry]) -> tuple[OpinionTally, ...]:
+    given: dict[str, list[OpinionGiven]] = defaultdict(list)
+    measured: dict[str, str] = {}
+    for entry in told:
+        if entry.kind is Kind.JUDGE_CALIBRATED:
+            found = read_fact(JudgeCalibrated, entry.data)
+            measured[found.model] = found.measured(entry.at)
+        elif not entry.data.get("reused_from"):
+            opinion = read_fact(OpinionGiven, entry.data)
+            given[opinion.model].append(opinion)
+    return tuple(
+        OpinionTally(
+            model,
+            len(all_of_it),
+            **{word: sum(o.result is r for o in all_of_it) for word, r in _WORDS.items()},
+            tokens=sum(o.tokens or 0 for o in all_of_it),
+            usd=round(sum((o.usd or 0.0 for o in all_of_it), 0.0), 9),
+            measured=measured.get(model, ""),
+        )
+        for model, all_of_it in sorted(given.items())
     )
 
 

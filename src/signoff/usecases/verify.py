@@ -156,6 +156,7 @@ class RealSurroundings:
         self.role_names = frozenset((*settings.roles, HUMAN_ROLE))
         self.read_by_checks = read_by_checks or {}
         self.waivers_forbidden = settings.policy.forbid_waivers
+        self.judge_named = settings.judge is not None
         self._valid_bash = valid_bash
 
     def file_exists(self, path: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from signoff.commands.settings import only_needs_differ
 from signoff.domain.globs import intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
@@ -22,7 +23,6 @@ from signoff.verification.influences.changed import Approved, CheckFacts, Influe
 from signoff.verification.influences.gathered import INSTALLED, PRESENT, ShellText
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
 from signoff.verification.influences.rules import influences_of, texts_of
-from signoff.verification.influences.settings import only_needs_differ
 from signoff.verification.influences.times import find_retimed
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of

@@ -39,6 +39,7 @@ class World:
     role_names: frozenset[str] = frozenset({"coder", "reviewer"})
     heldout_names: frozenset[str] = frozenset()
     waivers_forbidden: bool = False
+    judge_named: bool = True
     read_by_checks: Mapping[str, Collection[str]] = field(default_factory=dict)
     troubles: Mapping[str, tuple[Trouble, ...]] = field(default_factory=dict)
 

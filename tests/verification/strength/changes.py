@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.verification.strength.versions import Changed
+from signoff.verification.strength.versions import StepChange
 
 SAMPLES: dict[str, tuple[str, str, dict[str, str]]] = {
     "pay.py": (
@@ -127,9 +127,9 @@ greet "$@" || exit 1
 }
 
 
-def change(path: str) -> tuple[Changed, dict[str, bytes]]:
+def change(path: str) -> tuple[StepChange, dict[str, bytes]]:
     """The change of one sample, and its tests."""
     before, after, tests = SAMPLES[path]
     old = {path: before.encode()} if before else {}
-    changed = Changed(old, {path: after.encode()}, frozenset((path,)))
+    changed = StepChange(old, {path: after.encode()}, frozenset((path,)))
     return changed, {name: text.encode() for name, text in tests.items()}

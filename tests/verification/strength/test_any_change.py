@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from signoff.domain.strength import VersionKind
 from signoff.verification.strength.drafts import edited
 from signoff.verification.strength.hunks import hunks_of
-from signoff.verification.strength.versions import Changed, wrong_versions
+from signoff.verification.strength.versions import StepChange, wrong_versions
 
 LINES = (
     b"def f(a, b=1):", b"    if a > 1 and not b:", b"        return a + 1",
@@ -42,7 +42,7 @@ def test_versions_differ_and_stay_within_the_change(
     before: dict[str, bytes], after: dict[str, bytes], seed: str
 ) -> None:
     product = frozenset(name for name in NAMES if not name.startswith("test"))
-    changed = Changed(before, after, product)
+    changed = StepChange(before, after, product)
     made = wrong_versions(changed, after, most=30, seed=seed)
     assert made == wrong_versions(changed, after, most=30, seed=seed)
     assert len(made.chosen) <= 30
@@ -80,7 +80,7 @@ def test_hostile_text_costs_bounded_time(name: str, suffix: str) -> None:
     text, path = HOSTILE[name], f"a.{suffix}"
     began = time.process_time()
     for before in ({}, {path: b"x = 2\n" * 5_000 + FUNCTION}):
-        changed = Changed(before, {path: text}, frozenset((path,)))
+        changed = StepChange(before, {path: text}, frozenset((path,)))
         versions = wrong_versions(changed, {f"test_a.{suffix}": text})
         assert versions.chosen[0].files == {path: before.get(path)}
     assert time.process_time() - began < 60

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.strength import VersionKind
-from signoff.verification.strength.versions import Changed, WrongVersion, wrong_versions
+from signoff.verification.strength.versions import StepChange, WrongVersion, wrong_versions
 
 PYTEST = (
     "from calc import add\nimport pytest\n\n\n"
@@ -28,7 +28,7 @@ NODE = (
 
 
 def versions(path: str, work: bytes, test: str, text: str) -> dict[str, WrongVersion]:
-    changed = Changed({path: b""}, {path: work}, frozenset((path,)))
+    changed = StepChange({path: b""}, {path: work}, frozenset((path,)))
     made = wrong_versions(changed, {test: text.encode()}, most=200).chosen
     return {v.what: v for v in made if v.kind in (VersionKind.PROBE, VersionKind.SPECIAL)}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.strength import VersionKind
-from signoff.verification.strength.versions import Changed, WrongVersion, wrong_versions
+from signoff.verification.strength.versions import StepChange, WrongVersion, wrong_versions
 from tests.verification.strength.changes import SAMPLES, change
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -77,13 +77,13 @@ def test_a_seed_chooses_the_same_versions_and_another_seed_others() -> None:
 def test_hunks_of_comments_and_documentation_are_no_versions() -> None:
     before = b'"""A."""\n\nx = 1  # one\n\n\ndef f():\n    """F."""\n    y = 1\n    return x\n'
     after = b'"""B."""\n\nx = 1  # two\n\n\ndef f():\n    """G."""\n    y = 1\n    return x + 1\n'
-    changed = Changed({"a.py": before}, {"a.py": after}, frozenset())
+    changed = StepChange({"a.py": before}, {"a.py": after}, frozenset())
     assert [v.line for v in wrong_versions(changed, {}).chosen] == [0, 9]
 
 
 def test_tests_that_the_step_changed_are_undone_and_never_written_anew() -> None:
     work, test = b"def f():\n    return 1\n", b"def test_f():\n    assert f() == 1\n"
-    changed = Changed({}, {"f.py": work, "test_f.py": test}, frozenset(("f.py",)))
+    changed = StepChange({}, {"f.py": work, "test_f.py": test}, frozenset(("f.py",)))
     versions = wrong_versions(changed, {"test_f.py": test}, most=ALL).chosen
     of_tests = [v for v in versions if "test_f.py" in v.files]
     assert {v.kind for v in of_tests} == {VersionKind.UNDO}
@@ -92,25 +92,27 @@ def test_tests_that_the_step_changed_are_undone_and_never_written_anew() -> None
 
 
 def test_a_language_without_a_grammar_is_named_and_undone() -> None:
-    changed = Changed({"a.kt": b"a\n\nb\n"}, {"a.kt": b"x\n\ny\n"}, frozenset(("a.kt",)))
+    changed = StepChange({"a.kt": b"a\n\nb\n"}, {"a.kt": b"x\n\ny\n"}, frozenset(("a.kt",)))
     versions = wrong_versions(changed, {})
     assert versions.notes == ("no grammar for `a.kt`: only undone",)
     assert [v.line for v in versions.chosen] == [0, 1, 3]
 
 
 def test_a_binary_file_counts_as_one_hunk() -> None:
-    changed = Changed({"a.bin": b"\0a\n\n"}, {"a.bin": b"\0b\n\n"}, frozenset(("a.bin",)))
+    changed = StepChange({"a.bin": b"\0a\n\n"}, {"a.bin": b"\0b\n\n"}, frozenset(("a.bin",)))
     (version,) = wrong_versions(changed, {}).chosen
     assert version.files == changed.before
     assert version.diff == "--- a.bin\n+++ a.bin\nbinary content differs"
 
 
 def test_a_removed_file_comes_back() -> None:
-    changed = Changed({"a.py": b"x = 1\n", "b.py": b"1\n"}, {"b.py": b"2\n"}, frozenset(("a.py",)))
+    changed = StepChange(
+        {"a.py": b"x = 1\n", "b.py": b"1\n"}, {"b.py": b"2\n"}, frozenset(("a.py",))
+    )
     back = [v for v in wrong_versions(changed, {}).chosen if v.what == "with `a.py` again"]
     assert [v.files for v in back] == [{"a.py": b"x = 1\n"}]
 
 
 def test_nothing_changed_makes_nothing() -> None:
-    changed = Changed({"a.py": b"x\n"}, {"a.py": b"x\n"}, frozenset(("a.py",)))
+    changed = StepChange({"a.py": b"x\n"}, {"a.py": b"x\n"}, frozenset(("a.py",)))
     assert wrong_versions(changed, {}).chosen == ()

@@ -131,6 +131,21 @@ def roles_exist(view: VerifyView) -> Iterator[Finding]:
             )
 
 
+def rubrics_have_a_judge(view: VerifyView) -> Iterator[Finding]:
+    """A rubric needs a model of the user's: without one its subject waits for a person."""
+    asked = [s for s in view.plan.subjects if s.rubric]
+    if asked and not view.surroundings.judge_named:
+        first = asked[0]
+        line = view.line_of(first, "rubric") if isinstance(first, Step) else first.line
+        yield view.warning(
+            "judge-missing",
+            line,
+            f"{len(asked)} with a rubric, and no model is named that could give an opinion on it",
+            'write `model = "PROVIDER:NAME"` under `[judge]` in your own configuration',
+            first.id,
+        )
+
+
 def budget_is_enforced(view: VerifyView) -> Iterator[Finding]:
     """A limit in tokens or dollars needs somebody who tells them; told once per role."""
     for name in (n for n in view.plan.roles if n in view.surroundings.role_names - {HUMAN_ROLE}):

@@ -44,6 +44,11 @@ class Surroundings(Protocol):
         return False
 
     @property
+    def judge_named(self) -> bool:
+        """True when the user names a model for opinions."""
+        return True
+
+    @property
     def read_by_checks(self) -> Mapping[str, Collection[str]]:
         """Step → files that its contract read the last time, before anybody worked."""
         return {}

@@ -45,9 +45,6 @@ class StepChange(Struct, frozen=True):
         return sorted(differ, key=lambda path: (path not in self.product, path))
 
 
-Changed = StepChange  # shorter where `planfile.diff.Changed` is not near
-
-
 class WrongVersion(Struct, frozen=True):
     """One version that a good contract rejects.
 

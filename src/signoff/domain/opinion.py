@@ -1,0 +1,133 @@
+"""Opinion: what a model says about the claims of a rubric. It may veto or ask; it opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from signoff.domain.text import escape_line
+
+
+class RubricAnswer(StrEnum):
+    """Answers of a model about one claim of a rubric. Stored words."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    CANNOT_TELL = "cannot tell"
+
+
+class OpinionResult(StrEnum):
+    """Results of asking about a whole rubric. Stored words; only the harness says `kept`."""
+
+    HOLDS = "holds"
+    VETO = "veto"
+    UNDECIDED = "undecided"  # the passes disagree, it cannot tell, or it did not see everything
+    VOID = "void"  # no answer that could be checked
+
+
+class Quote(Struct, frozen=True):
+    """A line of a changed file, and where it stands."""
+
+    at: str  # `file:line`
+    text: str
+
+
+class ClaimOpinion(Struct, frozen=True):
+    """One pass about one claim."""
+
+    id: str
+    answer: RubricAnswer
+    cites: tuple[str, ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    why: str = ""
+
+
+class OpinionOfClaim(Struct, frozen=True):
+    """A claim, and what each pass said of it."""
+
+    claim: str
+    passes: tuple[ClaimOpinion, ...] = ()
+
+    def agreed(self, answer: RubricAnswer) -> bool:
+        """True when every pass gave this answer."""
+        return bool(self.passes) and all(told.answer is answer for told in self.passes)
+
+    def __str__(self) -> str:
+        answers = " / ".join(dict.fromkeys(told.answer for told in self.passes))
+        told = next((p for p in self.passes if p.answer is not RubricAnswer.HOLDS), None)
+        told = told or next(iter(self.passes), None)
+        where = f" ({', '.join(quote.at for quote in told.quotes)})" if told and told.quotes else ""
+        why = f": {told.why}" if told and told.why else ""
+        return escape_line(f"{answers}: {self.claim}{where}{why}")
+
+
+class OpinionGiven(Struct, frozen=True):
+    """An answer about a whole rubric, and all that it is bound to."""
+
+    model: str
+    result: OpinionResult
+    why: str = ""  # of a result that the claims alone do not explain
+    claims: tuple[OpinionOfClaim, ...] = ()
+    input: str = ""  # digest of the prompts: task, rubric, change, outputs; and of the model
+    about: str = ""  # the same without the outputs, which differ whenever a check runs
+    base: str = ""  # the content before the change
+    left: str = ""  # and after it
+    snapshot: str = ""  # the content on which the contract was kept
+    prompts: tuple[str, ...] = ()  # blobs, one per pass
+    answers: tuple[str, ...] = ()  # blobs, in the order in which they came
+    tokens: int | None = 0
+    usd: float | None = 0.0
+    duration_s: float = 0.0
+    reused_from: int | None = None
+    measured: str = ""  # how good this model's opinions were found to be, by then
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The opinion in words, a claim a line."""
+        return (*map(str, self.claims), *((escape_line(self.why),) if self.why else ()))
+
+
+class JudgeCalibrated(Struct, frozen=True):
+    """Numbers of wrong versions of accepted work that a model vetoed, and of right ones."""
+
+    model: str
+    wrong: int
+    vetoed: int
+    right: int
+    false_alarms: int
+    tokens: int | None = 0
+    usd: float | None = 0.0
+
+    def measured(self, at: str) -> str:
+        """The numbers in words, with the day on which they were found."""
+        found = f"recall {self.vetoed} of {self.wrong}"
+        return f"{found}, false alarms {self.false_alarms} of {self.right}, measured {at[:10]}"
+
+
+def joined(
+    rubric: Sequence[str], passes: Sequence[Sequence[ClaimOpinion]], unseen: Sequence[str]
+) -> tuple[OpinionResult, tuple[OpinionOfClaim, ...], str]:
+    """One result of all passes: a veto needs every pass, and so does `holds`."""
+    claims = tuple(
+        OpinionOfClaim(claim, tuple(told[n] for told in passes)) for n, claim in enumerate(rubric)
+    )
+    if any(claim.agreed(RubricAnswer.VIOLATED) for claim in claims):
+        return OpinionResult.VETO, claims, ""
+    if not all(claim.agreed(RubricAnswer.HOLDS) for claim in claims):
+        return OpinionResult.UNDECIDED, claims, _doubts(claims)
+    if unseen:
+        why = f"it did not see all of the change: {', '.join(unseen)}"
+        return OpinionResult.UNDECIDED, claims, why
+    return OpinionResult.HOLDS, claims, ""
+
+
+def _doubts(claims: Sequence[OpinionOfClaim]) -> str:
+    def said() -> Iterator[str]:
+        if any(len({told.answer for told in claim.passes}) > 1 for claim in claims):
+            yield "with and without comments it does not say the same"
+        if any(claim.agreed(RubricAnswer.CANNOT_TELL) for claim in claims):
+            yield "it cannot tell"
+
+    return "; ".join(said())

@@ -1,0 +1,1 @@
+"""Tests of the material of opinions and of their answers."""
