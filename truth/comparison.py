@@ -92,6 +92,8 @@ def _not_refused(case: Case, expect: Refused, happened: Happened) -> list[str]:
     found = []
     if is_accepted(case, happened):
         found.append(f"ACCEPTED ({happened.ended}, audit: {happened.audit or 'an error'})")
+    if case.lanes:
+        return found  # refused for whatever reason: some attacks cannot even take place there
     if happened.ended.error != expect.error:
         found.append(f"expected error `{expect.error}`, happened: {happened.ended}")
     questions = [e.data for e in happened.entries if e.kind is Kind.ESCALATION_OPENED]

@@ -83,7 +83,12 @@ def test_every_setting_is_documented() -> None:
         assert f"`policy.{name}`" in page
     for name in Role.__struct_fields__:
         assert name == "name" or f"`roles.NAME.{name}`" in page
-    renamed = {"database_url": "database", "quota": "disk.quota", "jobs": "run.jobs"}
+    renamed = {
+        "database_url": "database",
+        "quota": "disk.quota",
+        "jobs": "run.jobs",
+        "share": "lanes.share",
+    }
     for name in Settings.__struct_fields__:
         assert f"| `{renamed.get(name, name)}" in page or f"[{name}" in page, name
 

@@ -65,6 +65,20 @@ def test_in_lanes_a_case_comes_out_as_it_does_in_line(name: str, tmp_path: Path)
     assert all("lane" in e.data for e in begun), begun
 
 
+@pytest.mark.skipif(
+    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
+)
+def test_ignored_files_that_a_step_left_in_its_lane_do_not_decide_it_in_the_workspace(
+    tmp_path: Path,
+) -> None:
+    name = "what was broken does not hold because of a build that the agent made alone"
+    filed, isolation = in_lanes(find(name)), best_isolation(None)
+    happened = Arena(tmp_path.resolve(), filed.case, isolation).play()
+    assert Kind.STEP_TURNED_BACK in {e.kind for e in happened.entries}
+    in_line = replace(filed.case, lanes=False)  # refused for the reason that the case gives
+    assert complaints(in_line, happened, isolation) == []
+
+
 def test_each_corpus_has_a_hundred_cases() -> None:
     counts = {corpus: sum(f.corpus is corpus for f in load()) for corpus in Corpus}
     assert min(counts.values()) >= 100, counts

@@ -78,7 +78,8 @@ class Landing:
         moved = {i: c for i, c in left_by.items() if c != joint and not held[i].kept}
         alone = together | lanes.judge_all({i: cases[i] for i in moved}, moved)
         settled = [step for step in bad if not alone[step.id].kept]
-        drafts = [self._refusal(step, alone[step.id]) for step in settled]
+        refusals = (self._refusal(s, alone[s.id], together[s.id]) for s in settled)
+        drafts = [draft for refusal in refusals for draft in refusal]
         if len(fitting) == 1 and not settled:
             said_no = self.verdict_of(replace(together[bad[0].id], provisional=True))
             drafts += [said_no, self._turned_back(bad[0], together[bad[0].id])]
@@ -153,16 +154,20 @@ class Landing:
         draft = self._drive.verdict_draft(verdict, attempt or latest)
         return replace(draft, data={**draft.data, "beside": True})
 
-    def _refusal(self, step: Step, verdict: Verdict) -> Draft:
-        """An ordinary verdict, unless the attempt left ignored files: its check may need those."""
+    def _refusal(self, step: Step, verdict: Verdict, joint: Verdict) -> tuple[Draft, ...]:
+        """An ordinary verdict, unless the attempt left ignored files: its check may need those.
+
+        Then the no to the joint content is kept: what holds in the workspace because of such files
+        alone contradicts it.
+        """
         is_broken = verdict.reason is Reason.EXPECTATION
         if not (is_broken and self._drive.state.record(step.id).left_ignored):
-            return self.verdict_of(verdict)
+            return (self.verdict_of(verdict),)
         said = (
             f"its check is broken without ignored files that it left in its lane: {verdict.message}"
         )
         back = StepTurnedBack(said, True, verdict.output_tail, verdict.exit_code)
-        return self._back(step, back)
+        return self.verdict_of(replace(joint, provisional=True)), self._back(step, back)
 
     def _turned_back(self, step: Step, verdict: Verdict) -> Draft:
         said = f"with what landed meanwhile its check is {verdict.result}: {verdict.message}"
