@@ -25,6 +25,15 @@ def plan_text(expectation: str, title: str = "Work", task: str = "Do it.") -> st
     )
 
 
+def test_a_rubric_without_a_model_for_opinions_is_a_warning_told_once() -> None:
+    fields = "**rubric:**\n- it reads well\n**task:**"
+    parsed = parse(plan_text("").replace("**task:**", fields))
+    assert not codes(verify(parsed, World()))
+    (found,) = (f for f in verify(parsed, World(judge_named=False)) if f.code == "judge-missing")
+    assert found.severity is Severity.WARNING and found.text == "**rubric:**"
+    assert 'model = "PROVIDER:NAME"' in found.hint
+
+
 def test_an_unknown_role_is_an_error_with_the_nearest_name() -> None:
     findings = check(step("1", "make", target="codr"))
     assert codes(findings, Severity.ERROR) == ["unknown-role"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,12 @@ from signoff.verification.opinion.asking import (
     ask_for_opinion,
 )
 from signoff.verification.opinion.comments import without_comments
-from signoff.verification.opinion.material import ChangedFile, OpinionMaterial, build_material
+from signoff.verification.opinion.material import (
+    ChangedFile,
+    OpinionMaterial,
+    build_material,
+    changed_files,
+)
 
 STEP = Step("1", "Pay", task="Pay.", contract=Contract("true"), rubric=("it pays", "it logs"))
 KEPT = Verdict("1", Phase.ATTEMPT, Result.KEPT, Reason.HELD, "exit code 0", "key", "content")
@@ -61,10 +67,40 @@ def test_a_change_is_shown_as_far_as_it_fits_and_the_rest_is_named() -> None:
     assert "Not shown: pay.py (the rest of it)" in shown.prompt
 
 
+def test_a_hunk_shows_what_was_there_and_what_is_there_now_with_lines_around_it() -> None:
+    was = "".join(f"{n}\n" for n in range(1, 31))
+    now = was.replace("5\n", "five\n", 1).replace("28\n", "")
+    shown = build_material(STEP, [ChangedFile("a", was, now)], KEPT, 9000, comments=True).prompt
+    assert "h1|       -|5\nh1|     5 +|five\nh1|     6  |6\n" in shown
+    assert "h2|    27  |27\nh2|       -|28\nh2|    28  |29\n" in shown
+    assert "h1|     1  |" not in shown and "|10\n" not in shown
+
+
+def test_a_thousand_files_are_shown_as_far_as_they_fit() -> None:
+    files = [ChangedFile(f"file-{n}", None, "") for n in range(1000)]
+    shown = build_material(STEP, files, KEPT, 1000, comments=True)
+    assert len(shown.prompt) < 3000 and shown.unseen[-1] == "and more"
+
+
+def test_a_file_that_is_hard_to_compare_takes_no_time() -> None:
+    was = "".join(f"{n % 50}\n" for n in range(20_000))
+    now = "".join(f"{n % 49}\n" for n in range(20_000))
+    began = time.monotonic()
+    build_material(STEP, [ChangedFile("a", was, now)], KEPT, 9000, comments=True)
+    assert time.monotonic() - began < 20
+
+
+def test_what_is_no_text_is_named_and_not_shown() -> None:
+    files = changed_files({"a.py": (b"x", b"\0x"), "b.py": None, "c.py": (None, b"y")}, str)
+    assert [file.unseen for file in files] == ["not text", "too large", ""]
+    shown = build_material(STEP, files, KEPT, 9000, comments=True)
+    assert shown.unseen == ("a.py (not text)", "b.py (too large)")
+
+
 def test_nothing_and_an_empty_file_can_be_cited_too() -> None:
     nothing = build_material(STEP, [], KEPT, 1000, comments=True)
     assert "h1: nothing was changed" in nothing.prompt and "h1" in nothing.ids
-    assert "h1: new file pay.py, empty" in material("").prompt
+    assert "h1: new file pay.py, no lines" in material("").prompt
 
 
 def test_one_long_line_is_cut_and_named() -> None:

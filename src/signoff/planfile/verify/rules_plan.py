@@ -135,12 +135,12 @@ def rubrics_have_a_judge(view: VerifyView) -> Iterator[Finding]:
     """A rubric needs a model of the user's: without one its subject waits for a person."""
     asked = [s for s in view.plan.subjects if s.rubric]
     if asked and not view.surroundings.judge_named:
-        first = asked[0]
+        first, more = asked[0], f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
         line = view.line_of(first, "rubric") if isinstance(first, Step) else first.line
         yield view.warning(
             "judge-missing",
             line,
-            f"{len(asked)} with a rubric, and no model is named that could give an opinion on it",
+            f"`{first.id}`{more} has a rubric, and no model is named that gives opinions",
             'write `model = "PROVIDER:NAME"` under `[judge]` in your own configuration',
             first.id,
         )

@@ -7,7 +7,6 @@ agent wrote into files is quoted line by line, each line behind the id of its pa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,9 +18,11 @@ from signoff.domain.text import decode_output, escape_line, storable_path
 from signoff.domain.text import tail as last_of
 from signoff.domain.verdict import TestCounts, Verdict
 from signoff.verification.opinion.comments import without_comments
+from signoff.verification.strength.hunks import differences
 from signoff.workspace.workspace import Workspace
 
 LARGEST_FILE = 400_000  # bytes that are compared
+MOST_BYTES = 20_000_000  # that are read of all files together
 LONGEST_FILE = 60_000  # characters of one file's hunks
 LONGEST_LINE = 2_000
 LONGEST_OUTPUT = 6_000
@@ -82,10 +83,13 @@ def changed_contents(
         return None if state is None else workspace.read(digest, path) if state.size else b""
 
     found: dict[str, tuple[bytes | None, bytes | None] | None] = {}
+    left = MOST_BYTES
     for path in (c.path for c in workspace.diff(before, after) if among is None or c.path in among):
         states = [manifest.get(path) for _, manifest in manifests]
-        large = any(state is not None and state.size > LARGEST_FILE for state in states)
+        sizes = [0 if state is None else state.size for state in states]
+        left -= sum(sizes)
         was, now = states
+        large = max(sizes) > LARGEST_FILE or left < 0
         found[path] = None if large else (read(before, path, was), read(after, path, now))
     return found
 
@@ -168,25 +172,26 @@ class _Hunks:
     def add(self, file: ChangedFile) -> None:
         """Show the file's hunks as far as they fit; a file that does not fit is named."""
         name = _name(file.path)
-        if file.unseen:
-            self._miss(f"{name} ({file.unseen})")
+        if file.unseen or self._left <= 0:
+            self._miss(f"{name} ({file.unseen})" if file.unseen else name)
             return
         old, new = (_lines(text) for text in (file.before, file.after))
-        left = min(self._left, LONGEST_FILE)
         what = "new file" if file.before is None else "removed" if file.after is None else "changed"
-        groups = list(SequenceMatcher(None, old, new).get_grouped_opcodes(_AROUND))
-        if not groups and None in (file.before, file.after):
-            self.begin(f"{what} {name}, empty")
+        groups = list(_groups(old, new))
+        if not groups:
+            self.begin(f"{what} {name}, no lines")
+        least = self._left - LONGEST_FILE
         for group in groups:
             part = self.begin(f"{what} {name}")
             for sign, number, line in _hunk(group, old, new):
                 text = escape_line(line[:LONGEST_LINE])
                 shown = f"{part}|{number or '':>6} {sign}|{text}"
-                left, self._left = left - len(shown), self._left - len(shown)
-                if left < 0 or len(line) > LONGEST_LINE:
-                    self._miss(f"{name} ({'the rest of it' if left < 0 else 'the end of a line'})")
-                if left < 0:
+                self._left -= len(shown)
+                if self._left < max(0, least):
+                    self._miss(f"{name} (the rest of it)")
                     return
+                if len(line) > LONGEST_LINE:
+                    self._miss(f"{name} (the end of a line)")
                 self.said.append(shown)
                 if number is not None:
                     self.lines[f"{name}:{number}"] = text
@@ -195,6 +200,7 @@ class _Hunks:
         """Begin a part; returns its id."""
         self.ids.append(f"h{len(self.ids) + 1}")
         self.said.append(f"{self.ids[-1]}: {what}")
+        self._left -= len(self.said[-1])
         return self.ids[-1]
 
     def _miss(self, what: str) -> None:
@@ -206,15 +212,36 @@ class _Hunks:
             self.unseen.append("and more")
 
 
+_Range = tuple[int, int, int, int]
+
+
+def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[list[_Range]]:
+    """Ranges of lines that differ; those that stand close together are one group."""
+    group: list[_Range] = []
+    for found in differences(*([line.encode() for line in lines] for lines in (old, new))):
+        if group and found[2] - group[-1][3] > 2 * _AROUND:
+            yield group
+            group = []
+        group.append(found)
+    if group:
+        yield group
+
+
 def _hunk(
-    group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
+    group: Sequence[_Range], old: Sequence[str], new: Sequence[str]
 ) -> Iterator[tuple[str, int | None, str]]:
     """The hunk's lines: sign, number in the file as it is now, and text."""
-    for kind, i, j, k, m in group:
-        for line in old[i:j] if kind in ("replace", "delete") else ():
+    at = max(0, group[0][2] - _AROUND)
+    for was, was_end, start, end in group:
+        for number in range(at, start):
+            yield " ", number + 1, new[number]
+        for line in old[was:was_end]:
             yield "-", None, line
-        for number, line in enumerate(new[k:m], k + 1):
-            yield " " if kind == "equal" else "+", number, line
+        for number in range(start, end):
+            yield "+", number + 1, new[number]
+        at = end
+    for number in range(at, min(at + _AROUND, len(new))):
+        yield " ", number + 1, new[number]
 
 
 def _outputs(subject: Step | Postcondition, verdict: Verdict | None) -> tuple[list[str], list[str]]:

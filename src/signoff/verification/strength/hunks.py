@@ -53,7 +53,7 @@ def hunks_of(before: bytes, after: bytes) -> list[Hunk]:
     old, new = lines_of(before), lines_of(after)
     starts = [0, *accumulate(map(len, new))]
     found = []
-    for old_start, old_end, start, end in _differences(old, new):
+    for old_start, old_end, start, end in differences(old, new):
         cuts = [start, end]
         if old_start == old_end and end - start > _LONG_BLOCK:
             cuts = [start, *(start + cut for cut in _cuts(new[start:end])), end]
@@ -63,7 +63,7 @@ def hunks_of(before: bytes, after: bytes) -> list[Hunk]:
     return found
 
 
-def _differences(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int, int]]:
+def differences(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int, int, int]]:
     """Ranges of lines that differ; all between the first and the last where there are too many."""
     shorter = min(len(old), len(new))
     head = next((n for n in range(shorter) if old[n] != new[n]), shorter)
@@ -118,7 +118,7 @@ def short_diff(path: str, after: bytes | None, version: bytes | None) -> str:
 
 
 def _diff(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[str]:
-    for i1, i2, j1, j2 in _differences(old, new):
+    for i1, i2, j1, j2 in differences(old, new):
         start, end = max(0, i1 - _CONTEXT), min(len(old), i2 + _CONTEXT)
         more = (i1 - start) + (end - i2)
         yield f"@@ -{start + 1},{end - start} +{j1 - (i1 - start) + 1},{j2 - j1 + more} @@"
