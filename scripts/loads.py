@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ _FETCHED = {
     "object": ("data",),
     "embed": ("src",),
 }
+SEARCH_INDEX = "search.json"
 _NO_FETCH = {"canonical", "alternate", "prev", "next"}
 _ELSEWHERE = re.compile(r"\s*(?:https?:)?//", re.IGNORECASE)
 _IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
@@ -50,10 +52,21 @@ def loads_of(file: Path) -> list[str]:
     return page.found
 
 
+def _search_index(site: Path) -> list[object]:
+    """What the search of the site can find; empty without an index that can be read."""
+    try:
+        items = json.loads((site / SEARCH_INDEX).read_text("utf-8"))["items"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+    return items if isinstance(items, list) else []
+
+
 def main(site: Path) -> int:
-    """Name every load from elsewhere; a site without pages is no site."""
+    """Name every load from elsewhere; without pages, or a search that finds some, it is no site."""
     files = sorted((*site.rglob("*.html"), *site.rglob("*.css")))
     wrong = [f"{file}: loads {address}" for file in files for address in loads_of(file)]
+    if not _search_index(site):
+        wrong.append(f"{site / SEARCH_INDEX}: no page can be searched for")
     print("\n".join(wrong) or f"{len(files)} files of {site}/ load nothing from elsewhere")
     return 1 if wrong or not files else 0
 

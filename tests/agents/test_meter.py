@@ -84,6 +84,10 @@ def test_every_client_is_understood(name: str, file: str, usage: Usage, words: s
         ("codex", "codex-0.169.0-limit.jsonl"),
         ("pi", "pi-0.74.2-limit.jsonl"),
         ("aider", "aider-0.86.2-limit.txt"),
+        ("opencode", "opencode-1.18.33-limit.jsonl"),
+        # These two try again for longer than a step lasts: it is their time that ends them.
+        ("gemini", "gemini-0.61.0-limit.jsonl"),
+        ("mini", "mini-2.4.6-limit.txt"),
     ],
 )
 def test_a_client_that_ended_by_a_limit_is_told_from_one_that_failed(name: str, file: str) -> None:

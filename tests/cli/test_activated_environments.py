@@ -107,3 +107,36 @@ def test_items_of_a_list_go_by_the_environment_as_it_was_approved(desk: Desk, ch
     activate(desk, make_environment(desk.workspace / ".venv", *PYTEST))
     desk.run("--yes").exits(6 if cheat else 0)
     assert bool(desk.entries("step.done")) is not bool(cheat)
+
+
+# What `npm install` leaves of a runner, and what an activated shell has on its search path.
+RUNNER = """#!/bin/sh
+grep -q 'return sum' price.py && echo '1 passing' && exit 0
+echo '0 passing'; echo '1 failing'; exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "is_done"),
+    [
+        (WORK, True),
+        ("printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/mocha", False),
+        ("printf '#!/bin/sh\\nexit 0\\n' > node_modules/mocha/run.sh", False),
+    ],
+    ids=["honest", "trojan in its place", "trojan behind its link"],
+)
+@EVERY
+def test_programs_of_node_modules_on_the_search_path_run_the_contract_as_approved(
+    desk: Desk, script: str, is_done: bool, isolation: str
+) -> None:
+    red_project(desk, isolation).agent(script).plan(step("Add the prices", "mocha"))
+    desk.file("node_modules/mocha/run.sh", RUNNER)
+    (desk.workspace / "node_modules" / "mocha" / "run.sh").chmod(0o755)
+    folder = desk.workspace / "node_modules" / ".bin"
+    folder.mkdir()
+    (folder / "mocha").symlink_to("../mocha/run.sh")
+    desk.variable(PATH=f"{folder}:{MACHINE}")
+    desk.about_plan("approve", "--yes").exits(0).shows("node_modules/.bin")
+    ended = desk.run()
+    assert (ended.code == 0) is is_done, ended.stderr
+    assert bool(desk.entries("step.done")) is is_done

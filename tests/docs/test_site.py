@@ -57,6 +57,7 @@ def _looked_at(site: Path) -> subprocess.CompletedProcess[str]:
 def test_a_page_that_loads_something_from_elsewhere_is_named(tmp_path: Path, text: str) -> None:
     page = tmp_path / "index.html"
     page.write_text('<a href="https://example.org">a link is no load</a>')
+    (tmp_path / "search.json").write_text('{"items": [{"title": "A link"}]}')
     assert _looked_at(tmp_path).returncode == 0
     page.write_text(text)
     done = _looked_at(tmp_path)
@@ -64,4 +65,14 @@ def test_a_page_that_loads_something_from_elsewhere_is_named(tmp_path: Path, tex
 
 
 def test_a_site_without_pages_is_none(tmp_path: Path) -> None:
+    (tmp_path / "search.json").write_text('{"items": [{"title": "A link"}]}')
     assert _looked_at(tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("index", [None, "", "[]", '{"items": []}', '{"items": 1}'])
+def test_a_site_whose_search_finds_nothing_is_none(tmp_path: Path, index: str | None) -> None:
+    (tmp_path / "index.html").write_text("<p>words")
+    if index is not None:
+        (tmp_path / "search.json").write_text(index)
+    done = _looked_at(tmp_path)
+    assert done.returncode == 1 and "no page can be searched for" in done.stdout

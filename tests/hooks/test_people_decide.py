@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.cli.ended import LIMIT_S
-from tests.cli.plans import step
+from tests.cli.plans import plan_text, step
 from tests.cli.project import Project
 from tests.hooks.kit import FakeClient
 
@@ -58,6 +58,14 @@ def test_a_person_at_another_terminal_decides_while_a_client_works(bound: Projec
         client.hook("session-start")
         bound.signoff("reject", "auth").exits(0)
         bound.signoff("approve", "auth", "--yes").exits(0)
+        # A repository that the client does not work in, with the same home.
+        other = bound.folder / "other"
+        subprocess.run(["git", "init", "-q", str(other)], check=True, timeout=LIMIT_S)
+        (other / ".harness").mkdir()
+        plan = plan_text([step("Log in", "test -s login.txt")])
+        (other / ".harness" / "PLAN-auth.md").write_text(plan)
+        (other / "signoff.toml").write_text('[roles.coder]\ncommand = "true"\n')
+        bound.signoff("approve", "auth", "--yes", cwd=other).exits(0)
 
 
 def test_a_policy_of_the_user_approves_in_a_client_too(project: Project) -> None:

@@ -217,7 +217,7 @@ def _named(word: str, workspace: Path) -> Path | None:
 
 
 def denied_line(seen: Observation, enclosure: Enclosure, workspace: Path) -> str:
-    """What Landlock denied an agent, with the line that helps; however the agent itself ended.
+    """The line that helps an agent that Landlock denied something, however it ended.
 
     A line that is written already is not asked for again.
     """

@@ -35,6 +35,7 @@ class World:
 
     files: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
     missing_tools: frozenset[str] = frozenset()
     role_names: frozenset[str] = frozenset({"coder", "reviewer"})
     heldout_names: frozenset[str] = frozenset()
@@ -53,6 +54,9 @@ class World:
 
     def topic_exists(self, name: str) -> bool:
         return name in self.topics
+
+    def is_ignored(self, path: str) -> bool:
+        return path in self.ignored
 
     def tool_exists(self, name: str) -> bool:
         return name not in self.missing_tools
