@@ -41,11 +41,15 @@ class World:
     waivers_forbidden: bool = False
     read_by_checks: Mapping[str, Collection[str]] = field(default_factory=dict)
     troubles: Mapping[str, tuple[Trouble, ...]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def file_exists(self, path: str) -> bool:
         return any(
             f == path.rstrip("/") or f.startswith(path.rstrip("/") + "/") for f in self.files
         )
+
+    def text_of(self, path: str) -> str:
+        return self.texts.get(path, "")
 
     def matches_glob(self, pattern: str) -> bool:
         return any(matches(pattern, f) for f in self.files)
