@@ -101,6 +101,10 @@ class EscalateObstacle(Struct, frozen=True):
     subject: str
 
 
+class EscalateHeldBefore(Struct, frozen=True):
+    """Ask a person about a plan all of whose contracts held before the work."""
+
+
 class Fail(Struct, frozen=True):
     """End the run as failed: the policy says abort."""
 
@@ -141,6 +145,7 @@ Action = (
     | PickCandidate
     | Escalate
     | EscalateObstacle
+    | EscalateHeldBefore
     | Fail
     | Wait
     | Sweep
@@ -221,7 +226,7 @@ def _first_step_action(state: State, policy: Policy, underway: Underway) -> Acti
         return Land(tuple(landing))
     if state.questions or state.settle_cursor() < len(state.schedule.steps):
         return Wait(tuple(state.questions))
-    return Sweep()
+    return EscalateHeldBefore() if state.needs_word_on_held_before else Sweep()
 
 
 def _action_for(

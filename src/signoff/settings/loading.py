@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
@@ -279,7 +279,7 @@ def settings_from_pin(pin: Mapping[str, Any]) -> Settings:
         for name, data in pin["roles"].items()
     }
     setup = Setup(**pin["setup"]) if "setup" in pin else None
-    return Settings(roles=roles, policy=Policy(**pin["policy"]), setup=setup)
+    return Settings(roles=roles, policy=convert(pin["policy"], Policy), setup=setup)
 
 
 def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settings:

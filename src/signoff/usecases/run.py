@@ -30,7 +30,7 @@ from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
 from signoff.orchestrator.openrun import LaneMaker, OpenRun
 from signoff.process.environment import safe_search_path
-from signoff.settings.loading import REPOSITORY_FILE
+from signoff.settings.loading import REPOSITORY_FILE, HeldBeforeRule
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
@@ -310,6 +310,8 @@ def _begin(
             "resumes": history.run_id,
             "counted": approved.pins.counted,
             "tried": tried_first(approved.plan, approved.pins),
+            "asks_held_before": approved.settings.policy.held_before is HeldBeforeRule.ASK,
+            "approved_content": approved.pins.snapshot,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
