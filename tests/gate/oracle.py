@@ -179,7 +179,7 @@ class Oracle:
         found = [v for v in self._of(Kind.VERDICT, subject) if not v.data["provisional"]]
         return [v for v in found if v.data["subject"] == subject]
 
-    def _of(self, kind: Kind, subject: str) -> list[Entry]:
+    def _of(self, kind: Kind, subject: str | None) -> list[Entry]:
         found = [e for e in self.entries if e.kind is kind and e.step == subject]
         return [e for e in found if e.run == self.run]
 

@@ -255,8 +255,8 @@ class Simulation:
         self.answered += 1
         opened = self.state.questions[escalation]
         offered = [c for c in self.world.answers if c in opened.choices]
-        else_ = Choice.RETRY if Choice.RETRY in opened.choices else opened.choices[0]
-        choice = self.world.chance.choice(offered or [else_])
+        fallback = Choice.RETRY if Choice.RETRY in opened.choices else Choice.ACCEPT
+        choice = self.world.chance.choice(offered or [fallback])
         self.ledger.answer(escalation, choice)
         if opened.subject is not None:
             self.attempts_since_answer[opened.subject] = 0

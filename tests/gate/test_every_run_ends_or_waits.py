@@ -17,7 +17,7 @@ from signoff.settings.loading import HeldBeforeRule, Policy
 from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle
-from tests.gate.scribe import EARLIER_RUN, RUN, plan_of, post, step
+from tests.gate.scribe import EARLIER_RUN, RUN, contract, plan_of, post, step
 from tests.gate.simulation import Simulation, World
 
 
@@ -120,8 +120,11 @@ def test_a_plan_of_which_nothing_was_seen_red_is_done_only_by_a_persons_word(
 ) -> None:
     world = World(Random(seed), 1.0, patience=60, crashes=crashes, answers=(Choice.RETRY,))
     # What reaches outside is not looked at before.
-    inside = [replace(s, contract=replace(s.contract, effects=Effects.NONE)) for s in plan.steps]
-    plan = replace(plan, steps=tuple(inside), postconditions=())
+    inside = tuple(
+        replace(s, contract=replace(s.contract or contract(), effects=Effects.NONE))
+        for s in plan.steps
+    )
+    plan = replace(plan, steps=inside, postconditions=())
     simulation = Simulation(plan, world, Policy())
     assert simulation.run() == Finish(Outcome.DONE)
     causes = [
