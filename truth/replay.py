@@ -23,7 +23,7 @@ from typing import Any
 # Its own folder gives way to the repository, where the package lies.
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from truth.strength.playing import SIGNOFF, isolated, run, write  # noqa: E402 - by the line above
+from truth.strength.playing import SIGNOFF, agent_that_leaves, isolated, run, write  # noqa: E402 - by the line above
 
 Files = dict[str, str]
 PYTHON = shlex.quote(sys.executable)
@@ -151,8 +151,7 @@ def replay(item: Item, variant: str, *, measure: bool = False) -> Outcome | None
             write(top / "home" / "heldout" / "replayed", {"contract": item.heldout})
         never = {_IMPOSSIBLE: "exit 1\n"} if variant == "impossible" else {}
         write(work, {**item.before, **never, "PLAN.md": _plan(item, bool(never))})
-        command = json.dumps(f"cp -r {shlex.quote(str(top / 'left'))}/. .; echo done")
-        write(work, {"signoff.toml": f"[roles.coder]\ncommand = ['bash', '-c', {command}]\n"})
+        write(work, agent_that_leaves(top / "left"))
         ended = run([*SIGNOFF, "run", "PLAN.md", "--yes"], work, around)
         said = run([*SIGNOFF, "status", "PLAN.md", "--json"], work, around)
         verdicts = [step["verdict"] for step in _json(said.stdout).get("steps", ())]
@@ -182,7 +181,8 @@ def _plan(item: Item, impossible: bool) -> str:
     heldout = "**heldout:** replayed\n" if item.heldout else ""
     return (
         f"# {item.name}\n\n## Steps\n\n### 1. Mend it\n\n**target:** coder\n"
-        f"**protects:**\n{protects}{heldout}**task:**\nMend {names}.\n\n"
+        f"**protects:**\n{protects}{heldout}**may_change:** {', '.join(item.after)}\n"
+        f"**task:**\nMend {names}.\n\n"
         f"**contract:**\n```shell\n{contract}\n```\nexit_code == 0\n**on_fail:** escalate\n"
     )
 

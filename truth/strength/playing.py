@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -113,9 +114,9 @@ def strength_of(case: StrengthCase) -> float | None:
         work, honest = Path(top, "work"), Path(top, "honest")
         write(work, {**case.before, "PLAN.md": case.plan})
         write(honest, case.after)
-        role = json.dumps(f"cp -r {honest}/. .")
-        write(work, {"signoff.toml": f"[roles.coder]\ncommand = ['bash', '-c', {role}]\n"})
-        around = isolated(Path(top))
+        write(work, agent_that_leaves(honest))
+        # Tests of something else hold before the work: here a remark is enough.
+        around = isolated(Path(top), '[policy]\nheld_before = "allow"\n')
         run([*SIGNOFF, "run", "PLAN.md", "--yes"], work, around)
         said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
         try:
@@ -125,8 +126,14 @@ def strength_of(case: StrengthCase) -> float | None:
         return float(share) if share is not None else None
 
 
-def isolated(top: Path) -> dict[str, str]:
+def agent_that_leaves(folder: Path) -> dict[str, str]:
+    """The configuration of an agent that copies these files into the workspace and says done."""
+    command = f"bash -c {shlex.quote(f'cp -r {shlex.quote(str(folder))}/. . && echo done')}"
+    return {"signoff.toml": f"[roles.coder]\ncommand = {json.dumps(command)}\n"}
+
+
+def isolated(top: Path, config: str = "") -> dict[str, str]:
     """An environment with a home folder and a configuration of its own."""
     home = top / "home"
-    write(home / ".config" / "signoff", {"config.toml": '[sandbox]\nisolation = "none"\n'})
+    write(home / ".config" / "signoff", {"config.toml": f'{config}[sandbox]\nisolation = "none"\n'})
     return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "SIGNOFF_HOME": str(home)}
