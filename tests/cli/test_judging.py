@@ -203,8 +203,27 @@ def test_a_postcondition_without_a_contract_asks_a_person_and_is_never_kept(desk
 
 def test_whether_a_contract_held_before_is_recorded_and_shown(desk: Desk) -> None:
     desk.file("ground", "firm\n").agent("true").plan(step("Lay the ground", FIRM))
-    desk.run("--yes").exits(0).shows("held before: proves nothing about this step")
+    asked = "every contract held before the work, so none shows that anything was done"
+    desk.run("--yes").exits(6).shows("held before: proves nothing about this step", asked)
     assert desk.status()["steps"][0]["held_before"] is True
+    desk.about_plan("audit").exits(1).shows("kept       1", "not signed off")
+    desk.answer("accept", "--note", "I looked")
+    desk.run().exits(0).shows("called it done all the same", "held before: proves nothing")
+    assert desk.status()["held_before_accepted_by"]
+    desk.signoff("log", "PLAN.md").exits(0).shows("accept")
+
+
+def test_a_user_may_allow_plans_that_held_before(desk: Desk) -> None:
+    desk.person('[policy]\nheld_before = "allow"\n')
+    desk.file("ground", "firm\n").agent("true").plan(step("Lay the ground", FIRM))
+    desk.run("--yes").exits(0).shows("held before: proves nothing about this step")
+
+
+def test_nobodys_word_counts_where_waivers_are_forbidden(desk: Desk) -> None:
+    desk.file("ground", "firm\n").agent("true").plan(step("Lay the ground", FIRM))
+    desk.file("signoff.toml", desk.read("signoff.toml") + "[policy]\nforbid_waivers = true\n")
+    desk.run("--yes").exits(6)
+    assert desk.inbox()[0]["choices"] == ["revise", "abort"]
 
 
 def test_red_first_can_be_required_by_the_step_or_by_the_policy(desk: Desk) -> None:

@@ -29,6 +29,8 @@ class Oracle:
         steps = self._steps()
         if not steps or all(self._waived_by_a_person(s.id) for s in steps):
             return False
+        if self._nothing_was_red(steps) and not self._called_done_all_the_same():
+            return False
         posts = self.plan.postconditions
         return all(self._step_proven(s) for s in steps) and all(
             self._waived_by_a_person(p.id)
@@ -104,9 +106,32 @@ class Oracle:
         looks = self._looks_before(subject)
         if not looks or not _kept(looks[0]):
             return False
-        return not any(
+        return not self._told_to_go_on(subject)
+
+    def _nothing_was_red(self, steps: list[Step]) -> bool:
+        """Every step that was to be red first held before, and a person wants to be asked."""
+        asks = any(e.data.get("asks_held_before") for e in self._of(Kind.RUN_STARTED, None))
+        to_be_red = [
+            s
+            for s in steps
+            if s.contract is not None
+            and s.contract.red_first is not RedFirst.OFF
+            and not self._waived_by_a_person(s.id)
+            and not self._told_to_go_on(s.id)
+        ]
+        nothing = all(self._held_before(s.id) and not self._carried(s) for s in to_be_red)
+        return asks and bool(to_be_red) and nothing
+
+    def _told_to_go_on(self, subject: str) -> bool:
+        return any(
             q.data["cause"] == Cause.HELD_BEFORE and self._answered(q, Choice.RETRY)
             for q in self._of(Kind.ESCALATION_OPENED, subject)
+        )
+
+    def _called_done_all_the_same(self) -> bool:
+        return any(
+            q.data["cause"] == Cause.HELD_BEFORE and self._answered(q, Choice.ACCEPT)
+            for q in self._of(Kind.ESCALATION_OPENED, None)
         )
 
     def _waived_by_a_person(self, subject: str) -> bool:
@@ -154,7 +179,7 @@ class Oracle:
         found = [v for v in self._of(Kind.VERDICT, subject) if not v.data["provisional"]]
         return [v for v in found if v.data["subject"] == subject]
 
-    def _of(self, kind: Kind, subject: str) -> list[Entry]:
+    def _of(self, kind: Kind, subject: str | None) -> list[Entry]:
         found = [e for e in self.entries if e.kind is kind and e.step == subject]
         return [e for e in found if e.run == self.run]
 

@@ -129,9 +129,9 @@ class Scribe:
         """The gate's answer on the content in question."""
         return evaluate(self.state, snapshot)
 
-    def begun(self, *counted: str) -> Entry:
+    def begun(self, *counted: str, **said: Any) -> Entry:
         """The run began, and says whose tests are counted."""
-        return self.write(Kind.RUN_STARTED, {"counted": list(counted)})
+        return self.write(Kind.RUN_STARTED, {"counted": list(counted), **said})
 
     def started(self, step_id: str, attempt: int = 1) -> Entry:
         """A step was dispatched."""
@@ -234,11 +234,12 @@ class Scribe:
         *,
         run: str | None = None,
         snapshot: str = NOW,
+        choices: tuple[Choice, ...] = (),
     ) -> Entry:
         """A question for a person was opened, about this content where their word would count."""
         of_a_step = (Choice.WAIVE, Choice.ALLOW)
-        choices = [c for c in Choice if subject is not None or c not in of_a_step]
-        data = {"id": escalation, "cause": cause, "question": "?", "choices": choices}
+        offered = choices or [c for c in Choice if subject is not None or c not in of_a_step]
+        data = {"id": escalation, "cause": cause, "question": "?", "choices": offered}
         data["snapshot"] = snapshot
         return self.write(Kind.ESCALATION_OPENED, data, subject, run=run)
 

@@ -18,6 +18,7 @@ from signoff.gate.actions import (
     Count,
     Dispatch,
     Escalate,
+    EscalateHeldBefore,
     Fail,
     Finish,
     JudgeStep,
@@ -30,7 +31,7 @@ from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State, shortfall
 from signoff.gate.subjects import is_stale
-from signoff.settings.loading import Policy
+from signoff.settings.loading import HeldBeforeRule, Policy
 from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.scribe import RUN, Scribe
 
@@ -67,13 +68,18 @@ _REFUSALS = (
 )
 
 
+FOR_THE_PLAN = (Choice.ACCEPT, Choice.REVISE, Choice.ABORT)
+
+
 class Simulation:
     """run() → next_action → one method per action → entries → … until Finish or Wait."""
 
     def __init__(self, plan: Plan, world: World, policy: Policy):
         self.plan, self.world, self.policy = plan, world, policy
         self.ledger = Scribe(plan=plan)
-        self.ledger.begun(*(s.id for s in plan.subjects if world.happens(0.5)))
+        counted = (s.id for s in plan.subjects if world.happens(0.5))
+        asks = policy.held_before is HeldBeforeRule.ASK
+        self.ledger.begun(*counted, asks_held_before=asks)
         self.content = 0
         self.asked = 0
         self.answered = 0
@@ -86,6 +92,7 @@ class Simulation:
             Count: self._count_tests,
             Dispatch: self._dispatch,
             Escalate: lambda a: self._ask(a.cause, a.step.id),
+            EscalateHeldBefore: lambda _: self._ask(Cause.HELD_BEFORE, None, FOR_THE_PLAN),
             Fail: self._fail,
             JudgeStep: self._judge,
             ReadList: self._read_list,
@@ -239,15 +246,17 @@ class Simulation:
                 holds = False
         return holds
 
-    def _ask(self, cause: Cause, subject: str | None) -> None:
+    def _ask(self, cause: Cause, subject: str | None, choices: tuple[Choice, ...] = ()) -> None:
         self.asked += 1
-        self.ledger.ask(f"{RUN}-{self.asked}", subject, cause, snapshot=self.snapshot())
+        name, now = f"{RUN}-{self.asked}", self.snapshot()
+        self.ledger.ask(name, subject, cause, snapshot=now, choices=choices)
 
     def _answer(self, escalation: str) -> None:
         self.answered += 1
         opened = self.state.questions[escalation]
         offered = [c for c in self.world.answers if c in opened.choices]
-        choice = self.world.chance.choice(offered or [Choice.RETRY])
+        fallback = Choice.RETRY if Choice.RETRY in opened.choices else Choice.ACCEPT
+        choice = self.world.chance.choice(offered or [fallback])
         self.ledger.answer(escalation, choice)
         if opened.subject is not None:
             self.attempts_since_answer[opened.subject] = 0

@@ -8,15 +8,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.plan import Budget, OnFail, Plan, Then
+from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Kind
+from signoff.domain.plan import Budget, Effects, OnFail, Plan, RedFirst, Then
 from signoff.gate.actions import Finish, Wait
 from signoff.gate.gate import Gate, evaluate
-from signoff.settings.loading import Policy
+from signoff.settings.loading import HeldBeforeRule, Policy
 from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle
-from tests.gate.scribe import EARLIER_RUN, RUN, plan_of, post, step
+from tests.gate.scribe import EARLIER_RUN, RUN, contract, plan_of, post, step
 from tests.gate.simulation import Simulation, World
 
 
@@ -52,7 +53,11 @@ def worlds(draw: st.DrawFn) -> World:
 @given(
     plan=missions(),
     world=worlds(),
-    policy=st.builds(Policy, require_red_first=st.booleans()),
+    policy=st.builds(
+        Policy,
+        require_red_first=st.booleans(),
+        held_before=st.sampled_from(list(HeldBeforeRule)),
+    ),
     known=st.sets(st.integers(0, 3)),
 )
 def test_every_run_ends_or_waits_and_is_done_only_with_an_open_gate(
@@ -106,3 +111,25 @@ def test_a_plan_of_which_everything_is_waived_ends_as_failed() -> None:
     world = World(Random(1), 0.0, patience=9, crashes=0, answers=(Choice.WAIVE,))
     plan = plan_of(step("1"), step("2"), posts=(post(judged=False),))
     assert Simulation(plan, world, Policy()).run() == Finish(Outcome.FAILED)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(plan=plans(), seed=st.integers(0, 2**32), crashes=st.integers(0, 3))
+def test_a_plan_of_which_nothing_was_seen_red_is_done_only_by_a_persons_word(
+    plan: Plan, seed: int, crashes: int
+) -> None:
+    world = World(Random(seed), 1.0, patience=60, crashes=crashes, answers=(Choice.RETRY,))
+    # What reaches outside is not looked at before.
+    inside = tuple(
+        replace(s, contract=replace(s.contract or contract(), effects=Effects.NONE))
+        for s in plan.steps
+    )
+    plan = replace(plan, steps=inside, postconditions=())
+    simulation = Simulation(plan, world, Policy())
+    assert simulation.run() == Finish(Outcome.DONE)
+    causes = [
+        q.data["cause"] for q in simulation.ledger.entries if q.kind is Kind.ESCALATION_OPENED
+    ]
+    asked = Cause.HELD_BEFORE in causes
+    to_be_red = [s for s in plan.steps if s.contract and s.contract.red_first is not RedFirst.OFF]
+    assert asked == bool(to_be_red)

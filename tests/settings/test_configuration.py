@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
 from signoff.places import LARGEST_FILE, user_file
@@ -82,7 +83,7 @@ def test_either_file_can_switch_a_rule_on_and_neither_can_switch_it_off(
 ) -> None:
     on, off = f"[policy]\n{name} = true\n", f"[policy]\n{name} = false\n"
     for repository, user in [(on, ""), (on, off), ("", on), (off, on), (on, on)]:
-        assert load(repository, user).policy == Policy(**{name: True})  # type: ignore[arg-type]
+        assert load(repository, user).policy == replace(Policy(), **{name: True})
     assert load(off, off).policy == Policy()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from truth.case import CHECK, PROTECTS_TESTS, WORK, Accepted, Case, Door
+from signoff.domain.escalation import Choice
+from truth.case import CHECK, PROTECTS_TESTS, WORK, Accepted, Act, Case, Door
 from truth.plans import plan, step
 
 RETRIED = plan(
@@ -70,8 +71,9 @@ CASES = (
         agent={"1": f"{WORK}; echo the product works > README.txt", "2": "true"},
     ),
     Case(
-        "a step whose contract already held is done, and said to prove nothing",
+        "a plan whose contract already held is done by a person's word, and said to prove nothing",
         Accepted(attempts=1),
+        person=(Act(Choice.ACCEPT),),
         files={"product.txt": "works\n"},
         agent="true",
         afterwards="signoff status PLAN.md | grep 'proves nothing'",

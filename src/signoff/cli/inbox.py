@@ -55,7 +55,8 @@ def answer_command(item_id: str, choice: str, why: str, as_json: bool) -> int:
 
     retry: try the step again. revise: end the run; the plan becomes a draft for you to edit.
     abort: end the run as failed. waive: go on without the step, which is always shown as waived
-    and never as kept. accept: confirm a postcondition that has no contract. allow: let the step
+    and never as kept. accept: confirm a postcondition that has no contract, or a plan whose
+    contracts all held before. allow: let the step
     change the named files, and judge it again."""
     report = answer(open_here(), item_id, Choice(choice), why, interactive=sys.stdin.isatty())
     if as_json:

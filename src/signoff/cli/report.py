@@ -100,6 +100,7 @@ def status_json(report: StatusReport) -> dict[str, Any]:
         postconditions=[_standing_json(s) for s in gate.postconditions],
         missing=[picked(missing, "subject what next") for missing in gate.missing],
         waived=gate.waived,
+        held_before_accepted_by=gate.held_before_accepted_by or None,
         spent={"tokens": report.spent.tokens, "usd": report.spent.usd, "s": report.spent.work_s}
         | {"known": picked(report.spent.known, "tokens usd")},
         parked_until=min((w.until for w in report.waiting if w.until is not None), default=None),
@@ -148,6 +149,7 @@ def show_status(report: StatusReport) -> None:
     for standing in (*report.gate.steps, *report.gate.postconditions):
         mark, tone = MARKS[standing.state]
         say_marked(_standing_line(standing), tone, mark=mark, indent="  ")
+    _show_word(report.gate.held_before_accepted_by)
     if report.place.gone:
         say(gone_text(report.place))
     if report.edited:
@@ -178,6 +180,11 @@ def show_status(report: StatusReport) -> None:
         but = _but(report.content)
         on = f"{report.signed_off_at} on content {short(report.signed_off_on)}"
         say(f"signed off at {on}{since}{but}")
+
+
+def _show_word(who: str) -> None:
+    if who:
+        say_line(f"every contract held before the work: {who} called it done all the same")
 
 
 def _show_parked(report: StatusReport) -> None:

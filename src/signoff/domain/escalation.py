@@ -9,7 +9,7 @@ class Cause(StrEnum):
     """Reasons for which a run stops to ask. Stored words."""
 
     CONTRACT = "contract"  # the step's retries are used up
-    HELD_BEFORE = "held-before"  # red first is required and the contract already held
+    HELD_BEFORE = "held-before"  # the contract already held; of a plan, every one of them
     HUMAN = "human"  # the step is a person's to do
     BUDGET = "budget"  # the next dispatch would go over the budget
     PLAN_EDITED = "plan-edited"  # plan file or configuration changed behind the pin

@@ -43,6 +43,8 @@ class RunStarted(Struct, frozen=True):
     counted: tuple[str, ...] = ()  # subjects whose tests are counted before anybody works
     tried: tuple[str, ...] = ()  # subjects whose checks are tried before anybody works
     session: SessionWork | None = None  # that did the work before the run began
+    asks_held_before: bool = False  # if every contract held before the work; never of old runs
+    approved_content: str = ""
 
 
 class RunFinished(Struct, frozen=True):

@@ -103,6 +103,10 @@ class EscalateObstacle(Struct, frozen=True):
     subject: str
 
 
+class EscalateHeldBefore(Struct, frozen=True):
+    """Ask a person about a plan all of whose contracts held before the work."""
+
+
 class Fail(Struct, frozen=True):
     """End the run as failed: the policy says abort."""
 
@@ -151,6 +155,7 @@ Action = (
     | PickCandidate
     | Escalate
     | EscalateObstacle
+    | EscalateHeldBefore
     | Fail
     | Wait
     | MeasureStrength
@@ -236,7 +241,7 @@ def _first_step_action(state: State, policy: Policy, underway: Underway) -> Acti
         unmeasured = (step for step in state.schedule.steps if _is_unmeasured(step, state))
         for unmeasured_step in unmeasured:
             return MeasureStrength(unmeasured_step)
-    return Sweep()
+    return EscalateHeldBefore() if state.needs_word_on_held_before else Sweep()
 
 
 def required_strength(step: Step, policy: Policy) -> int:

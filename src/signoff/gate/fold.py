@@ -95,7 +95,8 @@ def _answered_in_run(
     elif fact.choice is Choice.RETRY:
         _go_on(state, asked, record, fact.note.strip())
     elif record is None:
-        return
+        if fact.choice is Choice.ACCEPT and asked.cause is Cause.HELD_BEFORE:
+            state.held_before_accepted_by = fact.by or "a person"
     elif fact.choice is Choice.WAIVE:
         record.waivers.add(fact.id)
     elif fact.choice is Choice.ACCEPT and asked.opinion:

@@ -63,6 +63,8 @@ def _seen_first(state: State, subject: str, outgrew: str, wrote: tuple[str, ...]
 def run_started(state: State, entry: Entry, fact: facts.RunStarted) -> None:
     """The run says whose tests are counted before anybody works, unless they were before."""
     run_resumed(state, entry, fact)
+    state.asks_held_before = fact.asks_held_before
+    state.approved_content = fact.approved_content
     state.counted = frozenset(fact.counted)
     lists = {step.id for step in state.schedule.steps if step.for_each is not None}
     for subject, counts in state.baselines.items():
@@ -252,8 +254,12 @@ def _judged_work(state: State, record: Record, judged: Judged, step_id: str | No
 
 
 def _held_before(state: State, judged: Judged, step_id: str | None) -> bool | None:
-    """True when it held before the work; of work before the run, as its session saw it."""
-    if state.earlier_work is None or not judged.kept:
+    """True when it held before the work; of work before the run, as its session saw it.
+
+    Where nothing differs from what was approved, that session did no work.
+    """
+    unchanged = judged.snapshot == state.approved_content
+    if state.earlier_work is None or not judged.kept or unchanged:
         return judged.kept
     return False if step_id in state.earlier_work.red else None
 

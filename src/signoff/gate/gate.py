@@ -48,6 +48,7 @@ class Missing(Struct, frozen=True):
     waiting: bool = False  # only a person can settle it
 
 
+ALL_HELD_BEFORE = "every contract held before the work, so none shows that anything was done"
 VERIFICATION = "verification"  # the subject when the rounds of a task failed too often
 ENDED_BY_PERSON = Missing("plan", "a person ended this session", "stop", waiting=True)
 
@@ -61,6 +62,7 @@ class GateReport(Struct, frozen=True):
     missing: tuple[Missing, ...] = ()
     author: Author = Author.PERSON
     planned: bool = True  # without a plan nothing was claimed and nothing is proved
+    held_before_accepted_by: str = ""  # who calls it done though every contract held before
 
     @property
     def open(self) -> bool:
@@ -137,7 +139,8 @@ def evaluate(
         again = "signoff approve" if state.outcome is Outcome.REVISED else "signoff run"
         missing = [replace(m, next=again) for m in missing]
     planned = state.provable and bool(state.schedule.steps)
-    report = GateReport(Gate.SHUT, steps, posts, tuple(missing), state.author, planned)
+    by = state.held_before_accepted_by if state.all_held_before else ""
+    report = GateReport(Gate.SHUT, steps, posts, tuple(missing), state.author, planned, by)
     if missing:
         return report
     return replace(report, gate=Gate.OPEN_WITH_WAIVERS if report.waived else Gate.OPEN)
@@ -286,6 +289,9 @@ def _missing_of_plan(
         return [Missing("plan", "it has no steps, so nothing can be proved", "signoff verify")]
     if all(s.state is StepState.WAIVED for s in steps):
         return [Missing("plan", "every step was waived, so nothing was proved", "signoff run")]
+    settled = all(s.state in (StepState.DONE, StepState.WAIVED) for s in steps)
+    if settled and state.needs_word_on_held_before:
+        return [Missing("plan", ALL_HELD_BEFORE, "signoff run", waiting=True)]
     return []
 
 

@@ -22,6 +22,7 @@ from signoff.domain.plan import (
     JudgeIn,
     Plan,
     Postcondition,
+    RedFirst,
     Step,
     expand,
 )
@@ -118,6 +119,9 @@ class State:
         self.handoff: dict[str, str] = {}
         self.isolations: set[Isolation] = set()
         self.earlier_work: SessionWork | None = None  # of a session, before this run began
+        self.asks_held_before = False  # a person, if every contract held before the work
+        self.approved_content = ""
+        self.held_before_accepted_by = ""  # the person who calls it done although they did
         self.usage_told: set[str] = set()  # sessions whose usage is counted already
         self.session = SessionFacts()
         self.task: DerivedPlan | None = None  # what the harness derived from a person's words
@@ -137,6 +141,27 @@ class State:
     def contract(self, subject: str) -> Contract | None:
         """The contract of this subject; None where there is none."""
         return next((s.contract for s in self.subjects if s.id == subject), None)
+
+    @property
+    def all_held_before(self) -> bool:
+        """True when no step was seen red, of those that were to be: nothing shows what was done.
+
+        What a person let go or accepted, and refactorings (`red_first: off`), are not asked about.
+        """
+        asked_about = [
+            record
+            for step in self.schedule.steps
+            if step.contract is not None and step.contract.red_first is not RedFirst.OFF
+            if not (record := self.records.get(step.id, Record())).given_up
+            and not record.held_before_accepted
+        ]
+        return bool(asked_about) and all(r.never_red and r.held_before for r in asked_about)
+
+    @property
+    def needs_word_on_held_before(self) -> bool:
+        """True when only a person can call it done, and nobody did."""
+        unanswered = self.asks_held_before and not self.held_before_accepted_by
+        return unanswered and self.all_held_before
 
     @property
     def self_made(self) -> tuple[str, ...]:

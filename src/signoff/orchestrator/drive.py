@@ -26,6 +26,7 @@ from signoff.gate.actions import (
     Count,
     Dispatch,
     Escalate,
+    EscalateHeldBefore,
     EscalateObstacle,
     Fail,
     Finish,
@@ -84,6 +85,7 @@ class Drive:
             Count: self._count,
             Dispatch: self.attempts.dispatch,
             Escalate: self._escalate,
+            EscalateHeldBefore: self._escalate_held_before,
             EscalateObstacle: self._escalate_obstacle,
             Fail: self._fail,
             JudgeCandidate: partial(judge_candidate, self),
@@ -350,6 +352,12 @@ class Drive:
         judged = self.state.obstacles[action.subject]
         question, context = escalations.about_obstacle(subject, judged)
         self.append(self.question(Cause.OBSTACLE, question, action.subject, context))
+        self.project(now=True)
+
+    def _escalate_held_before(self, _action: EscalateHeldBefore) -> None:
+        allowed = not self.work.settings.policy.forbid_waivers
+        self.append(escalations.ask_held_before(self.state, allowed=allowed))
+        reach(CrashPoint.ESCALATED)
         self.project(now=True)
 
     def ask(

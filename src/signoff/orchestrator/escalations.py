@@ -16,6 +16,7 @@ from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line, moment
 from signoff.domain.verdict import Reason
 from signoff.errors import StorageFailed
+from signoff.gate.gate import ALL_HELD_BEFORE
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator.events import Doing
@@ -87,6 +88,15 @@ def ask_for_word(
     )
     choices = list(_BY_WORD if allowed else _FOR_THE_PLAN)
     return replace(draft, data={**draft.data, "choices": choices, "snapshot": content})
+
+
+def ask_held_before(state: State, *, allowed: bool) -> Draft:
+    """The question whether a plan is done all of whose contracts held before the work."""
+    better = "revise, and give a step a contract that fails first, or `**red_first:** off (why)`"
+    how = f"accept calls it done all the same; or {better}" if allowed else better
+    draft = ask(state, Cause.HELD_BEFORE, f"{ALL_HELD_BEFORE}; {how}")
+    choices = [Choice.ACCEPT, Choice.REVISE, Choice.ABORT][not allowed :]
+    return replace(draft, data={**draft.data, "choices": choices})
 
 
 def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]]:

@@ -43,11 +43,11 @@ owner: orchestrator
 
 **target:** coder
 **task:**
-Create a file `hello.txt` that contains the word hello.
+Create a file `hello.txt` with the line `hello`.
 
 **contract:**
 ```shell
-grep -q hello hello.txt
+grep -qx hello hello.txt
 ```
 exit_code == 0
 **on_fail:** retry(2), then escalate

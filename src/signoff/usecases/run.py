@@ -32,7 +32,7 @@ from signoff.gate.actions import needs_the_line
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
 from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
-from signoff.settings.loading import REPOSITORY_FILE
+from signoff.settings.loading import REPOSITORY_FILE, HeldBeforeRule
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
@@ -316,6 +316,8 @@ def _begin(
             "resumes": history.run_id,
             "counted": approved.pins.counted,
             "tried": tried_first(approved.plan, approved.pins),
+            "asks_held_before": approved.settings.policy.held_before is HeldBeforeRule.ASK,
+            "approved_content": approved.pins.snapshot,
             **said,
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)

@@ -116,9 +116,11 @@ def receipt_of(
         attempts=tuple(_attempt(work, agents.index(work.agent)) for work in attempts),
         previous=previous,
         acceptances=tuple(
-            _acceptance(entries, run, post, finished.data["snapshot"])
-            for post in report.postconditions
-            if post.state is StepState.ACCEPTED
+            _acceptance(entries, run, subject, finished.data["snapshot"])
+            for subject in (
+                *(post.id for post in report.postconditions if post.state is StepState.ACCEPTED),
+                *([None] if report.held_before_accepted_by else []),
+            )
         ),
     )
 
@@ -246,20 +248,20 @@ def waivers_of(
 
 
 def _acceptance(
-    entries: Sequence[Entry], run: str, post: Standing, snapshot: str
+    entries: Sequence[Entry], run: str, subject: str | None, snapshot: str
 ) -> AcceptanceProof:
-    """The newest answer of a person that the postcondition holds; the gate says there is one."""
+    """The newest answer of a person that it holds, or of the plan; the gate says there is one."""
     answered = [
         entry
         for entry in entries
         if entry.run == run
         and entry.kind is Kind.ESCALATION_ANSWERED
-        and entry.step == post.id
+        and entry.step == subject
         and entry.data["choice"] == Choice.ACCEPT
     ]
     data = answered[-1].data
     return AcceptanceProof(
-        post.id, answered[-1].seq, data["id"], data["by"], data["note"], snapshot
+        subject or "plan", answered[-1].seq, data["id"], data["by"], data["note"], snapshot
     )
 
 

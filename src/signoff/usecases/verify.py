@@ -27,7 +27,10 @@ from signoff.storage.identity import remember_plan
 from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation, file_names
 from signoff.usecases.history import fold_run, pinned_plan, read_history, read_pins
+from signoff.workspace.checkout import read_small
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
+
+_MOST_PROGRAM_BYTES = 256 * 1024
 
 
 class VerifyReport(Struct, frozen=True):
@@ -161,6 +164,11 @@ class RealSurroundings:
 
     def file_exists(self, path: str) -> bool:
         return os.path.lexists(self._workspace / path)
+
+    def text_of(self, path: str) -> str:
+        """Text of a program, up to a size that a check has; nothing of it is run."""
+        found = read_small(self._workspace / path, _MOST_PROGRAM_BYTES) or b""
+        return found.decode("utf-8", "replace")
 
     def matches_glob(self, pattern: str) -> bool:
         if not has_wildcard(pattern):

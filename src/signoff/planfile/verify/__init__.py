@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from signoff.domain.findings import Finding
 from signoff.domain.plan import Contract
 from signoff.planfile.parse import Parsed, without_collection
-from signoff.planfile.verify import rules_contract, rules_plan
+from signoff.planfile.verify import rules_contract, rules_plan, rules_weak
 from signoff.planfile.verify.view import Anywhere, ShellSubject, Surroundings, VerifyView
 
 __all__ = ["CODES", "Anywhere", "Surroundings", "verify"]
@@ -41,6 +41,7 @@ CONTRACT_RULES: tuple[Callable[[VerifyView, ShellSubject, Contract], Findings], 
     rules_contract.cannot_fail,
     rules_contract.network_allowed,
     rules_contract.heldout_known,
+    rules_weak.holds_without_work,
 )
 
 
@@ -99,6 +100,7 @@ CODES: Mapping[str, str] = {
     "tool-missing": "a command that is not installed here",
     "unknown-dependency": "the plan depends on what is no plan of the vault",
     "unknown-role": "a step goes to a role that is not configured",
+    "weak-contract": "something other than the work keeps the contract, such as an empty file",
     "writes-what-it-checks": "the contract makes the file that it then checks",
 }
 """Everything that the rules can find, with what each means."""

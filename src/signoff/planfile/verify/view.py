@@ -57,6 +57,10 @@ class Surroundings(Protocol):
         """True when the workspace has this file or folder now."""
         return bool(path)
 
+    def text_of(self, path: str) -> str:
+        """Text of a program of the workspace; empty where there is none, or it is no text."""
+        return path[:0]
+
     def matches_glob(self, pattern: str) -> bool:
         """True when some file of the workspace matches now."""
         return bool(pattern)
