@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from signoff.agents.assignment import Assignment
 from signoff.agents.command import CommandAgent
 from signoff.agents.presets import with_preset
+from signoff.domain.opinion import ModelSaid
 from signoff.domain.text import decode_output
 from signoff.domain.verdict import Ending, Isolation
 from signoff.errors import Interrupted, ModelUnusable, how_to_install
 from signoff.settings.opinions import JudgeModel
 from signoff.settings.roles import Price, Role, RoleKind, price_of
-from signoff.verification.opinion.asking import ModelSaid
 
 _T = TypeVar("_T")
 _LOOK_EVERY_S = 0.2

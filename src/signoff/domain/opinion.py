@@ -89,6 +89,15 @@ class OpinionGiven(Struct, frozen=True):
         return (*map(str, self.claims), *((escape_line(self.why),) if self.why else ()))
 
 
+class ModelSaid(Struct, frozen=True):
+    """One answer of a model, or why there is none; None for what it did not tell of its cost."""
+
+    text: str = ""
+    failed: str = ""
+    tokens: int | None = 0
+    usd: float | None = 0.0
+
+
 class JudgeCalibrated(Struct, frozen=True):
     """Numbers of wrong versions of accepted work that a model vetoed, and of right ones."""
 

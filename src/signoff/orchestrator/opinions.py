@@ -7,7 +7,7 @@ or unknown: nothing that a model says makes anything of a verdict that it was no
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -21,8 +21,9 @@ from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.gate.state import State
 from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import OpenRun
-from signoff.verification.opinion.asking import OpinionRequest, ask_for_opinion
-from signoff.verification.opinion.material import SYSTEM, changed_contents, changed_files
+
+if TYPE_CHECKING:
+    from signoff.verification.opinion.asking import OpinionRequest
 
 NO_MODEL = (
     'no model is named: write `model = "PROVIDER:NAME"` under `[judge]` in your own configuration'
@@ -103,6 +104,17 @@ def _opinion(
     work, asker = drive.work, drive.work.opinions
     if asker is None:
         return None
+    # Only rubrics need what reads code and answers.
+    from signoff.verification.opinion.asking import (  # noqa: PLC0415
+        OpinionRequest,
+        ask_for_opinion,
+    )
+    from signoff.verification.opinion.material import (  # noqa: PLC0415
+        SYSTEM,
+        changed_contents,
+        changed_files,
+    )
+
     content = verdict.snapshot if verdict is not None else content
     span = _span(drive, subject, content)
     redact, wanted = work.ledger.redactor.text, asker.settings

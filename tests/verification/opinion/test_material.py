@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.opinion import OpinionGiven, OpinionResult
+from signoff.domain.opinion import ModelSaid, OpinionGiven, OpinionResult
 from signoff.domain.plan import Contract, Step
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.orchestrator.opinions import weigh
 from signoff.verification.opinion.answer import AnswerVoid, read_claims
 from signoff.verification.opinion.asking import (
-    ModelSaid,
     OpinionRequest,
     ask_for_opinion,
 )

@@ -10,6 +10,7 @@ from msgspec import Struct
 from signoff.domain.digests import digest_bytes, digest_of
 from signoff.domain.opinion import (
     ClaimOpinion,
+    ModelSaid,
     OpinionGiven,
     OpinionOfClaim,
     OpinionResult,
@@ -26,15 +27,6 @@ from signoff.verification.opinion.material import (
 )
 
 CHARACTERS_A_TOKEN = 4  # before anybody counted them
-
-
-class ModelSaid(Struct, frozen=True):
-    """One answer of a model, or why there is none; None for what it did not tell of its cost."""
-
-    text: str = ""
-    failed: str = ""
-    tokens: int | None = 0
-    usd: float | None = 0.0
 
 
 class OpinionRequest(Struct, frozen=True):
