@@ -137,6 +137,7 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
     """The work is there to be judged, unless the attempt was lost; what it cost counts anyway."""
     record = state.record(entry.step or "")
     state.attempts_ended += 1
+    state.any_worked |= not fact.lost
     _count_usage(state, fact)
     state.spent_s += fact.duration_s
     attempt = entry.attempt or 0

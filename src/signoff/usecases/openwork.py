@@ -41,7 +41,7 @@ from signoff.verification.judge import Judge
 from signoff.verification.obstacles import Obstacles
 from signoff.verification.pins import Pins
 from signoff.verification.rooms import Rooms
-from signoff.verification.setup import SetUps
+from signoff.verification.setup import SetUps, SetUpsInUse
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.ignore import IgnoreFile, IgnoreRules
 from signoff.workspace.workspace import Workspace
@@ -303,6 +303,9 @@ def open_judge(
     room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
     kept = harness.home.path / "setups" / workspace_key(place.workspace)
+    setups = None
+    if setup is not None and boxed:
+        setups = SetUps(setup, runner, workspace, kept, redactor, SetUpsInUse())
     return Judge(
         workspace,
         place.workspace,
@@ -314,7 +317,7 @@ def open_judge(
             room if boxed else None,
             why_not="" if boxed else "no clean room: it needs bubblewrap",
             by_default=harness.settings.sandbox.clean_room,
-            setups=SetUps(setup, runner, workspace, kept, redactor) if setup and boxed else None,
+            setups=setups,
         ),
         obstacles=Obstacles(
             pins, place.workspace, enclosure, held_out_checks(harness), policy.require_sandbox
