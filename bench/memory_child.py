@@ -24,7 +24,8 @@ def plan_a_run(path: Path) -> None:
     from signoff.gate.state import State  # noqa: PLC0415
     from signoff.planfile.parse import parse  # noqa: PLC0415
     from signoff.planfile.verify import verify  # noqa: PLC0415
-    from signoff.settings.loading import Policy, Settings  # noqa: PLC0415
+    from signoff.settings.loading import Settings  # noqa: PLC0415
+    from signoff.settings.policy import Policy  # noqa: PLC0415
     from signoff.storage.vault import Vault  # noqa: PLC0415
     from signoff.usecases.verify import RealSurroundings  # noqa: PLC0415
 

@@ -153,6 +153,14 @@ def test_an_interrupt_stops_all_and_the_run_goes_on_later(confined: Desk) -> Non
     confined.run().exits(0)
 
 
+def test_candidates_begin_only_as_far_as_the_budget_allows(confined: Desk) -> None:
+    confined.agent(f"echo wrong > answer; {reports(60, 0)}")
+    confined.plan(step("Answer", CHECK, candidates="3"), budget="max 100 tokens")
+    confined.run("--yes").exits(6)
+    assert confined.status()["spent"]["tokens"] == 60
+    assert "budget exceeded" in confined.inbox()[0]["question"]
+
+
 def test_without_lanes_candidates_take_turns(desk: Desk) -> None:
     desk.person('[sandbox]\nisolation = "none"\n')
     desk.agent("echo wrong > answer", role="first")

@@ -10,37 +10,16 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.verdict import Isolation
-from signoff.process.sandboxes import best_isolation
 from tests.cli.kit import Desk
-from tests.cli.plans import Step, step
+from tests.cli.lanes import NEEDS_LANES, WRITE, confine, rooms, together
+from tests.cli.plans import step
 
-pytestmark = pytest.mark.skipif(
-    not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
-)
-
-# Waits in the lane until this many agents are at work.
-TOGETHER = """
-touch "${{0%/*}}/meet/$SIGNOFF_STEP"
-until [ "$(ls "${{0%/*}}/meet" | wc -l)" -ge {count} ]; do sleep 0.05; done
-"""
-WRITE = "echo done > room-$SIGNOFF_STEP"
-
-
-def rooms(count: int, **fields: str) -> list[Step]:
-    """Independent steps, each with a file of its own."""
-    given = {"needs": "none", **fields}
-    return [step(f"Room {i}", f"grep -q done room-{i}", **given) for i in range(1, count + 1)]
+pytestmark = NEEDS_LANES
 
 
 @pytest.fixture
 def confined(desk: Desk) -> Desk:
-    (desk.agents / "meet").mkdir()
-    sandbox = f'[sandbox]\nwritable = ["{desk.agents}"]\n'
-    return desk.git().person(f'{sandbox}isolation = "{best_isolation(None)}"\n')
-
-
-def together(count: int) -> str:
-    return TOGETHER.format(count=count)
+    return confine(desk)
 
 
 def test_independent_steps_are_worked_on_at_the_same_time(confined: Desk) -> None:
@@ -304,8 +283,39 @@ def test_protected_files_hold_in_lanes(confined: Desk) -> None:
 def test_the_agents_of_other_lanes_share_the_budget(confined: Desk) -> None:
     report = json.dumps({"tokens": 10, "usd": 0})
     confined.agent(f"{together(2)}\n{WRITE}\necho '{report}' > \"$SIGNOFF_USAGE_FILE\"")
-    confined.plan(*rooms(2), budget="max 100 tokens").run("--yes", "--jobs", "2").exits(0)
+    known = rooms(2, estimate="10 tokens")
+    confined.plan(*known, budget="max 100 tokens").run("--yes", "--jobs", "2").exits(0)
     assert confined.status()["spent"]["tokens"] == 20
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ("max 100 tokens", {"tokens": 60, "usd": 0}),
+        ("$1.00", {"tokens": 5, "usd": 0.6}),
+        ("6 seconds", {}),
+    ],
+)
+def test_a_budget_holds_with_several_lanes_as_with_one(
+    confined: Desk, budget: str, told: dict[str, float]
+) -> None:
+    takes = "" if told else "sleep 4;"
+    confined.agent(f"{takes} {WRITE}; echo '{json.dumps(told)}' > \"$SIGNOFF_USAGE_FILE\"")
+    confined.plan(*rooms(3), budget=budget).run("--yes", "--jobs", "3").exits(6)
+    assert len(confined.entries("attempt.started")) == 1
+    assert "budget exceeded" in confined.inbox()[0]["question"]
+    assert len(confined.entries("step.done")) == 1
+
+
+def test_what_the_budget_does_not_allow_waits_for_who_is_at_work(confined: Desk) -> None:
+    """The third is asked about only when the others have told what they used."""
+    report = json.dumps({"tokens": 40, "usd": 0})
+    confined.agent(f"{together(2)}\n{WRITE}\necho '{report}' > \"$SIGNOFF_USAGE_FILE\"")
+    known = rooms(3, estimate="40 tokens")
+    confined.plan(*known, budget="max 100 tokens").run("--yes", "--jobs", "3").exits(6)
+    assert confined.dispatched() in (["1", "2"], ["2", "1"])
+    assert len(confined.entries("step.done")) == 2
+    assert "80 tokens of 100 tokens used" in confined.inbox()[0]["question"]
 
 
 def test_an_interrupt_ends_every_lane_and_the_run_goes_on_later(confined: Desk) -> None:
@@ -331,10 +341,12 @@ def test_where_no_lane_can_be_shown_it_says_so_and_goes_on_in_line(desk: Desk) -
     assert desk.dispatched() == ["1", "2"]
 
 
-@pytest.mark.parametrize("point", ["landed", "attempt-started", "verdict-appended", "agent-ended"])
+@pytest.mark.parametrize(
+    "point", ["landed:1", "attempt-started:2", "verdict-appended:2", "agent-ended:2"]
+)
 def test_a_kill_loses_nothing_of_any_lane(confined: Desk, point: str) -> None:
     confined.agent(WRITE).plan(*rooms(3))
-    confined.variable(SIGNOFF_CRASH_AT=f"{point}:2")
+    confined.variable(SIGNOFF_CRASH_AT=point)
     confined.run("--yes", "--jobs", "3").exits(-signal.SIGKILL)
     del confined.variables["SIGNOFF_CRASH_AT"]
     confined.run("--jobs", "3").exits(0)

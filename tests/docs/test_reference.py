@@ -17,7 +17,8 @@ from signoff.errors import all_error_types
 from signoff.planfile.fields import HEADER_FIELDS, STEP_FIELDS
 from signoff.planfile.findinglog import CODES as READING_CODES
 from signoff.planfile.verify import CODES as VERIFY_CODES
-from signoff.settings.loading import Policy, Settings
+from signoff.settings.loading import Settings
+from signoff.settings.policy import Policy
 from signoff.settings.roles import Role
 from tests.docs.book import TOP
 from tests.docs.typist import Desk, check_page, desk

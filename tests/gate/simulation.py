@@ -31,7 +31,7 @@ from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State, shortfall
 from signoff.gate.subjects import is_stale
-from signoff.settings.loading import HeldBeforeRule, Policy
+from signoff.settings.policy import HeldBeforeRule, Policy
 from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.scribe import RUN, Scribe
 

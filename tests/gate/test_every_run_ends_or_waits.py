@@ -13,7 +13,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import Budget, Effects, OnFail, Plan, RedFirst, Then
 from signoff.gate.actions import Finish, Wait
 from signoff.gate.gate import Gate, evaluate
-from signoff.settings.loading import HeldBeforeRule, Policy
+from signoff.settings.policy import HeldBeforeRule, Policy
 from signoff.settings.roles import HUMAN_ROLE
 from tests.gate.acts import plans
 from tests.gate.oracle import Oracle

@@ -9,7 +9,7 @@ from signoff.domain.ledger import Kind
 from signoff.domain.plan import Then
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.gate.actions import Count, Dispatch, Escalate, Fail, JudgeStep, next_action
-from signoff.settings.loading import Policy
+from signoff.settings.policy import Policy
 from tests.gate.scribe import EARLIER_RUN, Scribe, plan_of, post, step
 
 

@@ -9,7 +9,7 @@ from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import Sweep, next_action
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate
-from signoff.settings.loading import Policy
+from signoff.settings.policy import Policy
 from tests.gate.scribe import (
     BEFORE_NOW,
     EARLIER_RUN,

@@ -8,7 +8,7 @@ from signoff.domain.plan import RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import EscalateHeldBefore, Finish, Sweep, Wait, next_action
 from signoff.gate.gate import ALL_HELD_BEFORE, Gate, Missing
-from signoff.settings.loading import Policy
+from signoff.settings.policy import Policy
 from tests.gate.scribe import EARLIER_RUN, NOW, Scribe, contract, step
 
 FOR_THE_PLAN = (Choice.ACCEPT, Choice.REVISE, Choice.ABORT)

@@ -6,7 +6,7 @@ from signoff.domain.escalation import Cause, Choice
 from signoff.domain.plan import Effects, RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import Dispatch, JudgeStep, next_action
-from signoff.settings.loading import Policy
+from signoff.settings.policy import Policy
 from tests.gate.scribe import Scribe, contract, step
 
 

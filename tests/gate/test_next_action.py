@@ -22,7 +22,7 @@ from signoff.gate.actions import (
     Wait,
     next_action,
 )
-from signoff.settings.loading import Policy
+from signoff.settings.policy import Policy
 from tests.gate.scribe import EARLIER_RUN, Scribe, contract, plan_of, post, step
 
 STRICT = Policy(require_red_first=True)

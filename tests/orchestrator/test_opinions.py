@@ -13,7 +13,7 @@ import pytest
 from signoff.agents.opinions import AskedProvider
 from signoff.domain.escalation import Choice, Outcome
 from signoff.domain.ledger import Entry, Kind
-from signoff.settings.opinions import JudgeModel
+from signoff.settings.policy import JudgeModel
 from signoff.settings.roles import Price
 from signoff.testing.conversation import ScriptedRequest
 from signoff.testing.script import Script, Turn, refuse, say

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from signoff.errors import ConfigInvalid
 from signoff.places import LARGEST_FILE, user_file
 from signoff.settings.loading import (
-    Policy,
     Settings,
     Setup,
     load_settings,
@@ -21,6 +20,7 @@ from signoff.settings.loading import (
     says_the_same,
     settings_from_pin,
 )
+from signoff.settings.policy import Policy
 from signoff.settings.roles import Role, RoleKind
 
 Load = Callable[..., Settings]

@@ -18,7 +18,7 @@ from signoff.domain.opinion import ModelSaid
 from signoff.domain.text import decode_output
 from signoff.domain.verdict import Ending, Isolation
 from signoff.errors import Interrupted, ModelUnusable, how_to_install
-from signoff.settings.opinions import JudgeModel
+from signoff.settings.policy import JudgeModel
 from signoff.settings.roles import Price, Role, RoleKind, price_of
 
 _T = TypeVar("_T")

@@ -6,7 +6,7 @@ The kernel frees a lock when its driver ends, however it ends; nothing has to be
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -67,3 +67,13 @@ class PooledAgent(Struct, frozen=True):
     def beside(self, mounts: tuple[Mount, ...], mark: str) -> PooledAgent:
         """The same for a lane."""
         return replace(self, agent=self.agent.beside(mounts, mark))
+
+
+def pooled(
+    agent: CommandAgent, locks: Path, environ: Mapping[str, str], most: int, plan: Path
+) -> CommandAgent | PooledAgent:
+    """The agent of every attempt; under `run --all` it waits for a place in the common pool."""
+    name = environ.get(POOL_VARIABLE)
+    if not name:
+        return agent
+    return PooledAgent(agent, AttemptPool(locks, name, most, Holder.current(str(plan))))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
 from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.facts import AttemptFinished, UsageTold
-from signoff.domain.globs import intersect
 from signoff.domain.plan import (
     Contract,
     Effects,
-    Holds,
-    JudgeIn,
-    PickBy,
-    Postcondition,
     RedFirst,
     Step,
     Then,
 )
 from signoff.domain.strength import DEFAULT_REQUIRED
 from signoff.domain.verdict import FailureClass, Phase
-from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Record
-from signoff.gate.state import State
-from signoff.settings.loading import Policy, StrengthRule
+from signoff.gate.beside import (
+    chosen,
+    may_take_a_lane,
+)
+from signoff.gate.record import Record
+from signoff.gate.state import State, fits_beside
+from signoff.settings.policy import Policy, StrengthRule
 from signoff.settings.roles import HUMAN_ROLE
 
 
@@ -169,9 +167,13 @@ class Underway(Struct, frozen=True):
 
     busy: frozenset[str] = frozenset()  # subjects that are worked on or judged already
     looked_at: frozenset[str] = frozenset()  # steps that are judged as they were before any work
+    at_work: tuple[Step, ...] = ()  # one per agent
     full: bool = False  # nobody else can be set to work
     side_by_side: bool = False  # several agents can work at once
     candidates: frozenset[tuple[str, int]] = frozenset()  # steps and attempts at work, or judged
+    landing: bool = False  # what landed together is being judged; nothing else lands meanwhile
+    in_line: frozenset[str] = frozenset()  # steps for which no lane can be made
+    goes_on: bool = False  # any work or judging
 
 
 NOTHING = Underway()
@@ -216,31 +218,41 @@ def open_steps(state: State, busy: Collection[str] = ()) -> Iterator[Step]:
 def _first_step_action(state: State, policy: Policy, underway: Underway) -> Action:
     """Set everybody to work who can be; then land all that waits in lanes, together."""
     landing: list[Step] = []
+    unpaid: list[Dispatch] = []  # what the budget does not allow while others are at work
     for step in open_steps(state, underway.busy):
         record, looked_at = state.record(step.id), step.id in underway.looked_at
         if not record.candidates:
             action = _action_for(step, record, state, policy, looked_at=looked_at)
-        if record.candidates or (
-            isinstance(action, Dispatch) and _has_candidates(step, state, underway)
-        ):
-            candidates_action = _candidates_action(step, record, underway)
-            if candidates_action is None:
+        begins = not record.candidates and isinstance(action, Dispatch)
+        if record.candidates or (begins and _has_candidates(step, state, underway)):
+            of_candidates = _candidates_action(step, record, underway)
+            if of_candidates is None:
                 continue
-            action = candidates_action
+            action = of_candidates
         if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and looked_at:
             continue  # first what it was before the work
         if isinstance(action, JudgeStep) and action.phase is Phase.ATTEMPT and record.base:
             landing.append(step)
-        elif not (underway.full and isinstance(action, Dispatch) and step.target != HUMAN_ROLE):
+        elif not isinstance(action, Dispatch) or step.target == HUMAN_ROLE:
             return action
-    if landing:
+        elif not underway.full:
+            if not unpaid and fits_beside(state, step, underway.at_work):
+                return action
+            unpaid.append(action)
+    if landing and not underway.landing:
         return Land(tuple(landing))
+    if unpaid and not underway.goes_on:
+        return unpaid[0]  # nothing that could still end would change it: a person is asked
     if state.questions or state.settle_cursor() < len(state.schedule.steps):
         return Wait(tuple(state.questions))
-    if policy.strength is not StrengthRule.OFF:
-        unmeasured = (step for step in state.schedule.steps if _is_unmeasured(step, state))
-        for unmeasured_step in unmeasured:
-            return MeasureStrength(unmeasured_step)
+    return _last_action(state, policy)
+
+
+def _last_action(state: State, policy: Policy) -> Action:
+    """The next thing to do once every step is settled."""
+    unmeasured = (step for step in state.schedule.steps if _is_unmeasured(step, state))
+    if policy.strength is not StrengthRule.OFF and (step := next(unmeasured, None)) is not None:
+        return MeasureStrength(step)
     return EscalateHeldBefore() if state.needs_word_on_held_before else Sweep()
 
 
@@ -286,7 +298,8 @@ def _action_for(
 
 def _has_candidates(step: Step, state: State, underway: Underway) -> bool:
     """True when several agents are to work on the step at once; else they do in turn."""
-    return len(step.candidates) > 1 and underway.side_by_side and may_take_a_lane(step, state)
+    several = len(step.candidates) > 1 and underway.side_by_side
+    return several and step.id not in underway.in_line and may_take_a_lane(step, state)
 
 
 def _candidates_action(step: Step, record: Record, underway: Underway) -> Action | None:
@@ -296,10 +309,11 @@ def _candidates_action(step: Step, record: Record, underway: Underway) -> Action
     lost = next((attempt for attempt in idle if several[attempt].ended is None), None)
     if lost is not None:
         return Abandon(step, lost)
-    count = len(step.candidates) if underway.side_by_side else len(several)
-    chosen = _chosen(step, several, all_in=len(several) >= count)
-    if chosen is not None:
-        return PickCandidate(step, chosen)
+    more = underway.side_by_side and step.id not in underway.in_line
+    count = len(step.candidates) if more else len(several)
+    picked = chosen(step, several, all_in=len(several) >= count)
+    if picked is not None:
+        return PickCandidate(step, picked)
     unjudged = next((attempt for attempt in idle if several[attempt].verdict is None), None)
     if unjudged is not None:
         return JudgeCandidate(step, unjudged)
@@ -308,36 +322,6 @@ def _candidates_action(step: Step, record: Record, underway: Underway) -> Action
     numbers = {candidate.number for candidate in several.values()}
     number = next(n for n in range(1, count + 1) if n not in numbers)
     return Dispatch(step, record.attempts + 1, number)
-
-
-def _chosen(step: Step, several: Mapping[int, CandidateAttempt], *, all_in: bool) -> int | None:
-    """The candidate to pick: of those kept, by the plan's rule; when none is, a broken one."""
-    judged = {attempt: c.verdict for attempt, c in several.items() if c.verdict is not None}
-    kept = [attempt for attempt, verdict in judged.items() if verdict.kept]
-    if kept and step.pick is PickBy.FIRST:
-        return min(kept, key=lambda attempt: judged[attempt].seq)
-    if not all_in or len(judged) < len(several):
-        return None
-    if step.pick is PickBy.SMALLEST and kept:
-        return min(kept, key=lambda attempt: (_ended(several[attempt]).changed_lines, attempt))
-    if kept:
-        return min(kept, key=lambda attempt: (*_price(several, attempt), attempt))
-    # Work that is merely wrong teaches the next attempt more than work that was tampered with.
-    wrong = [a for a, verdict in judged.items() if verdict.failure is FailureClass.BROKEN]
-    return max(wrong or judged)
-
-
-def _price(several: Mapping[int, CandidateAttempt], attempt: int) -> tuple[float, float]:
-    """Cost of a candidate, in dollars where all of them told theirs, else in tokens."""
-    told = {a: _ended(c).usage or UsageTold() for a, c in several.items()}
-    in_usd = all(used.usd is not None for used in told.values())
-    usd, tokens = told[attempt].usd, told[attempt].tokens
-    return (usd or 0.0) if in_usd else 0.0, float("inf") if tokens is None else float(tokens)
-
-
-def _ended(candidate: CandidateAttempt) -> AttemptFinished:
-    assert candidate.ended is not None, "only what ended is judged"
-    return candidate.ended
 
 
 def _used_up(step: Step, record: Record) -> Cause | None:
@@ -392,49 +376,3 @@ def _action_before_first_attempt(
     if required and record.never_red and not record.held_before_accepted:
         return Escalate(step, Cause.HELD_BEFORE)
     return None
-
-
-def works_while_looked_at(step: Step, state: State, policy: Policy) -> bool:
-    """True when the agent may start before the step's check was judged on the content so far.
-
-    False where that judging decides if the step is worked on at all.
-    """
-    contract = step.contract
-    required = policy.require_red_first or (contract and contract.red_first is RedFirst.REQUIRED)
-    return not required and step.digest not in state.history and judged_beside(step, state)
-
-
-def judged_beside(subject: Step | Postcondition, state: State) -> bool:
-    """True when the check can run beside the workspace: it needs nothing of the place itself.
-
-    What is judged once is judged where it stays, and what reaches outside exists only once. Who has
-    a network of its own meets nobody on a port; who shares the machine's might.
-    """
-    contract = state.judged_as(subject)
-    return contract is not None and not needs_the_line(contract)
-
-
-def needs_the_line(contract: Contract) -> str:
-    """The line of the contract because of which it is not judged beside others; empty if none."""
-    if contract.judge_in is JudgeIn.WORKSPACE:
-        return "judge_in: workspace"
-    if contract.effects is Effects.EXTERNAL:
-        return "effects: external"
-    if contract.holds is Holds.AT_STEP:
-        return "holds: at_step"
-    return "network: yes" if contract.network else ""
-
-
-def may_take_a_lane(step: Step, state: State) -> bool:
-    """True when the step can be worked on beside the workspace."""
-    in_vain = state.record(step.id).turned_back >= MOST_TURNED_BACK
-    return judged_beside(step, state) and step.target != HUMAN_ROLE and not in_vain
-
-
-def keep_apart(one: Step, other: Step) -> bool:
-    """True when both steps say what they change, and it can be the same files."""
-    return any(
-        intersect(mine, theirs)
-        for mine in (*one.touches, *one.produces)
-        for theirs in (*other.touches, *other.produces)
-    )

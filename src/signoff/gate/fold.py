@@ -185,6 +185,12 @@ def _is_step(state: State, asked: facts.QuestionOpened) -> bool:
     return asked.subject is not None and state.schedule.has(asked.subject)
 
 
+def _strength_measured(state: State, entry: Entry, fact: Strength) -> None:
+    """Remember the strength of the step's contract; the same question is not asked twice."""
+    state.record(entry.step or "").strength = fact
+    state.strengths[fact.key] = fact
+
+
 _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.RUN_STARTED: (facts.RunStarted, fold_run.run_started),
     Kind.RUN_RESUMED: (facts.RunStarted, fold_run.run_resumed),
@@ -196,7 +202,7 @@ _HANDLERS: dict[Kind, tuple[type, Callable[[State, Entry, Any], None]]] = {
     Kind.ATTEMPT_STARTED: (facts.AttemptStarted, fold_run.attempt_started),
     Kind.ATTEMPT_FINISHED: (facts.AttemptFinished, fold_run.attempt_finished),
     Kind.VERDICT: (Judged, fold_run.verdict),
-    Kind.STRENGTH_MEASURED: (Strength, fold_run.strength_measured),
+    Kind.STRENGTH_MEASURED: (Strength, _strength_measured),
     Kind.OPINION_GIVEN: (OpinionGiven, fold_run.opinion_given),
     Kind.JUDGE_CALIBRATED: (JudgeCalibrated, fold_run.judge_calibrated),
     Kind.STEP_PICKED: (facts.CandidatePicked, fold_run.candidate_picked),

@@ -9,7 +9,6 @@ from signoff.domain.ledger import Entry, Kind
 from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.plan import Cost
 from signoff.domain.snapshot import Product
-from signoff.domain.strength import Strength
 from signoff.domain.verdict import Ending, Phase, Reason, TestCounts
 from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Judged, Record, Worked
 from signoff.gate.state import State
@@ -149,6 +148,7 @@ def attempt_finished(state: State, entry: Entry, fact: facts.AttemptFinished) ->
     """The work is there to be judged, unless the attempt was lost; what it cost counts anyway."""
     record = state.record(entry.step or "")
     state.attempts_ended += 1
+    state.any_worked |= not fact.lost
     _count_usage(state, fact)
     state.spent_s += fact.duration_s
     record.lost += fact.lost
@@ -346,12 +346,6 @@ def remember_products(products: dict[str, Product], step: str, fact: facts.StepA
     for path in fact.relies_on:
         if path in products:
             products[path] = replace(products[path], relied_on=True)
-
-
-def strength_measured(state: State, entry: Entry, fact: Strength) -> None:
-    """Remember the strength of the step's contract; the same question is not asked twice."""
-    state.record(entry.step or "").strength = fact
-    state.strengths[fact.key] = fact
 
 
 def step_failed(state: State, entry: Entry, _fact: facts.StepFailed) -> None:

@@ -6,8 +6,9 @@ the plan (`author`), and in whether a driver dispatches its steps (`driven`) or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain import facts
@@ -31,6 +32,8 @@ from signoff.domain.snapshot import Product
 from signoff.domain.strength import Strength
 from signoff.domain.verdict import Isolation, TestCounts
 from signoff.gate.record import DerivedPlan, Judged, Record, SessionFacts
+
+_TIME_MARGIN = 2  # of an attempt beside others, over the average
 
 
 class Schedule:
@@ -87,12 +90,11 @@ class State:
         if plan is not None and not driven:
             self.records = {subject.id: Record() for subject in plan.subjects}
         self.questions: dict[str, facts.QuestionOpened] = {}  # open ones
-        self.questions_asked = 0
         self.history: set[str] = set()
-        self.spent = Cost()
-        self.spent_s = 0.0
+        self.spent, self.spent_s = Cost(), 0.0
         self.untold_tokens = self.untold_usd = 0  # attempts that did not tell what they used
-        self.attempts_ended = 0
+        self.attempts_ended = self.questions_asked = 0
+        self.any_worked = False  # to the end, so that it is known what an attempt takes
         self.budget_grants = 1
         self.any_failed = self.aborted = self.revised = False
         self.outcome: Outcome | None = None
@@ -128,8 +130,7 @@ class State:
         self.beside: tuple[AskedCondition, ...] = ()  # of it, what is due beside an agent's plan
         self.task_files: dict[str, str] = {}  # subjects of it → the file or folder to be made
         self.task_checks: frozenset[str] = frozenset()  # its other subjects that something decides
-        self.seq = 0
-        self.cursor = 0
+        self.seq = self.cursor = 0
 
     def record(self, subject: str) -> Record:
         """The facts about one subject, empty if nothing happened yet."""
@@ -204,62 +205,82 @@ class State:
         return self.cursor
 
 
-def shortfall(state: State, step: Step) -> str | None:
+def shortfall(state: State, step: Step, at_work: Sequence[Step] = ()) -> str | None:
     """The part of the budget that this step would exceed if dispatched; None when it fits.
 
-    A step is expected to take its own estimate, else the average of the attempts so far.
+    A step is expected to take its own estimate, else the average of the attempts so far. So are
+    the attempts at work, which told nothing yet.
     """
-    budget, spent, attempts = state.schedule.plan.budget, state.spent, max(state.attempts_ended, 1)
-    estimate = step.estimate or Cost(spent.tokens, spent.usd)
-    share = 1 if step.estimate is not None else attempts
-    for limit, used, each, show in (
-        (budget.tokens, spent.tokens, estimate.tokens / share, "{:,.0f} tokens".format),
-        (budget.usd, spent.usd, estimate.usd / share, "${:,.2f}".format),
-        (budget.wall_s, state.spent_s, state.spent_s / attempts, _minutes),
+    budget, spent = state.schedule.plan.budget, state.spent
+    each, others = _expected(state, step), [_expected(state, other) for other in at_work]
+    for limit, used, each_of, show in (
+        (budget.tokens, spent.tokens, 0, "{:,.0f} tokens".format),
+        (budget.usd, spent.usd, 1, "${:,.2f}".format),
+        (budget.wall_s, state.spent_s, 2, _minutes),
     ):
         allowed = None if limit is None else limit * state.budget_grants
-        if allowed is not None and (used + each > allowed or used >= allowed):
+        more = each[each_of]
+        in_flight = sum(other[each_of] for other in others)
+        # The limit of an attempt is fixed when it starts: time is set aside for a slow one.
+        in_flight *= _TIME_MARGIN if each_of == 2 else 1
+        if allowed is not None and (used + in_flight + more > allowed or used >= allowed):
             left = sum(not state.record(s.id).settled for s in state.schedule.steps)
             return (
                 f"budget exceeded: {show(used)} of {show(allowed)} used, {left}"
-                f" step{'' if left == 1 else 's'} left, about {show(each * left)} more needed"
+                f" step{'' if left == 1 else 's'} left, about {show(more * left)} more needed"
             )
     return None
 
 
-def cost_left(state: State) -> tuple[int | None, float | None]:
-    """Tokens and dollars that the run may still use; None without a limit."""
-    budget, spent, grants = state.schedule.plan.budget, state.spent, state.budget_grants
-    return (
-        None if budget.tokens is None else max(0, budget.tokens * grants - spent.tokens),
-        None if budget.usd is None else max(0.0, budget.usd * grants - spent.usd),
-    )
+def _expected(state: State, step: Step) -> tuple[float, float, float]:
+    """Tokens, dollars and seconds that one attempt is expected to use."""
+    attempts, spent = max(state.attempts_ended, 1), state.spent
+    cost = step.estimate or Cost(spent.tokens, spent.usd)
+    share = 1 if step.estimate is not None else attempts
+    return cost.tokens / share, cost.usd / share, state.spent_s / attempts
 
 
-def share_of_budget(
-    state: State, granted: Iterable[tuple[int | None, float | None]], among: int
-) -> tuple[int | None, float | None]:
+def fits_beside(state: State, step: Step, at_work: Sequence[Step]) -> bool:
+    """True when the budget allows this step too, while those others are at work.
+
+    While nobody knows what an attempt takes, one alone finds out.
+    """
+    budget = state.schedule.plan.budget
+    untold = any(s.estimate is None for s in (step, *at_work))
+    told_later = untold and (budget.tokens is not None or budget.usd is not None)
+    if at_work and not state.any_worked and (told_later or budget.wall_s is not None):
+        return False
+    return shortfall(state, step, at_work) is None
+
+
+class Grant(Struct, frozen=True):
+    """The part of the budget that one attempt may use; None is without a limit."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    wall_s: float | None = None
+
+
+def budget_left(state: State, granted: Iterable[Grant] = (), among: int = 1) -> Grant:
     """Share of the remaining budget for one of `among` agents, without what others were granted."""
-    tokens, usd = cost_left(state)
-    for given_tokens, given_usd in granted:
-        tokens = None if tokens is None else tokens - (given_tokens or 0)
-        usd = None if usd is None else usd - (given_usd or 0.0)
-    return (
-        None if tokens is None else max(0, tokens) // among,
-        None if usd is None else max(0.0, usd) / among,
-    )
+    budget, spent, grants = state.schedule.plan.budget, state.spent, state.budget_grants
+    given = tuple(granted)
+    tokens, usd, wall_s = budget.tokens, budget.usd, budget.wall_s
+    if tokens is not None:
+        tokens = tokens * grants - spent.tokens - sum(g.tokens or 0 for g in given)
+        tokens = max(0, tokens) // among
+    if usd is not None:
+        usd = usd * grants - spent.usd - sum(g.usd or 0.0 for g in given)
+        usd = max(0.0, usd) / among
+    if wall_s is not None:
+        wall_s = wall_s * grants - state.spent_s - sum(g.wall_s or 0.0 for g in given)
+        wall_s = max(0.0, wall_s) / among
+    return Grant(tokens, usd, wall_s)
 
 
-def wall_left_s(state: State) -> float | None:
-    """Seconds for which the run may still work; None without a limit."""
-    wall_s = state.schedule.plan.budget.wall_s
-    return None if wall_s is None else max(0.0, wall_s * state.budget_grants - state.spent_s)
-
-
-def attempt_limit_s(state: State, *limits_s: float | None) -> float:
+def attempt_limit_s(*limits_s: float | None) -> float:
     """Seconds for one attempt: the shortest of its own limits and of what the budget leaves."""
-    limits = (*limits_s, wall_left_s(state))
-    return max(1.0, min(limit for limit in limits if limit is not None))
+    return max(1.0, min(limit for limit in limits_s if limit is not None))
 
 
 def _minutes(seconds: float) -> str:

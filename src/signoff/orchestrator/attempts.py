@@ -13,7 +13,7 @@ from signoff.agents.assignment import (
     AttemptReport,
     UsageLimit,
 )
-from signoff.agents.prompt import Setback, build_prompt, gather
+from signoff.agents.prompt import build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.escalation import Cause
 from signoff.domain.facts import SessionWork
@@ -23,10 +23,14 @@ from signoff.domain.plan import Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Ending
-from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
+from signoff.errors import (
+    Interrupted,
+    SnapshotTooSlow,
+    StorageFailed,
+    WorkspaceMissing,
+)
 from signoff.gate.actions import Abandon, Dispatch
-from signoff.gate.record import Record
-from signoff.gate.state import attempt_limit_s, cost_left, shortfall
+from signoff.gate.state import Grant, attempt_limit_s, shortfall
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, Printed
 from signoff.orchestrator.landing import changed_lines
@@ -41,6 +45,7 @@ from signoff.orchestrator.openrun import (
     marker,
     meter_file,
     restore_tampered,
+    setback_of,
 )
 from signoff.places import ATTEMPT_VARIABLE
 from signoff.settings.roles import HUMAN_ROLE, Role, RoleKind
@@ -73,18 +78,17 @@ class Attempts:
         elif step.target == HUMAN_ROLE:
             self._ask_person(step, action.attempt)
         else:
-            self._let_agent_work(step, action.attempt, action.candidate)
+            self._choose_place(step, action.attempt, action.candidate)
 
-    def _place(self, step: Step, candidate: int) -> tuple[Lane | None, OpenRun, Snapshot | None]:
-        """Choose the place for the step: a lane and what it was made of, or the workspace."""
-        lanes = self._drive.lanes
-        entered = lanes.enter(step) if candidate or lanes.wants(step) else None
-        if entered is not None:
-            return entered
-        if self._drive.state.record(step.id).turned_back:
-            while lanes.busy:
-                lanes.wait()  # by itself, so that nothing can land before it
-        return None, self._drive.work, None
+    def _choose_place(self, step: Step, attempt: int, candidate: int) -> None:
+        """Let the agent work in a lane once there is one, else in the workspace now."""
+        drive = self._drive
+        if candidate or drive.lanes.wants(step):
+            drive.lanes.enter(step, partial(self._let_agent_work, step, attempt, candidate))
+        elif drive.landing.steps or (drive.state.record(step.id).turned_back and drive.lanes.busy):
+            drive.lanes.wait()  # until nothing can land while it works; then it is chosen again
+        else:
+            self._let_agent_work(step, attempt, 0, None, drive.work, None)
 
     def abandon(self, action: Abandon) -> None:
         """Clear up after an attempt whose driver died; it is repeated, not counted as a failure."""
@@ -103,12 +107,17 @@ class Attempts:
         drive.append(started, drive.question(Cause.HUMAN, question, step.id, context))
         drive.project(now=True)
 
-    def _let_agent_work(self, step: Step, attempt: int, candidate: int) -> None:
+    def _let_agent_work(
+        self,
+        step: Step,
+        attempt: int,
+        candidate: int,
+        lane: Lane | None,
+        work: OpenRun,
+        base: Snapshot | None,
+    ) -> None:
         drive = self._drive
         record = drive.state.record(step.id)
-        lane, work, base = self._place(step, candidate)
-        if lane is None and record.candidates:
-            return  # no further lane can be made: those that work already are all there are
         # One after the other, candidates take turns.
         name = step.roles[((candidate or attempt) - 1) % len(step.roles)]
         role = work.settings.roles[name]
@@ -122,13 +131,14 @@ class Attempts:
             work.plan.context,
             replace(step, protects=work.guards.protected_from(step)),
             gather(step.subscriptions, work.root, work.read_topic),
-            _setback(record, restored),
+            setback_of(record, restored),
             record.advice,
             reviews=role.kind is RoleKind.REVIEW,
             deciding=work.guards.deciding(step),
             bound=work.guards.bound_of(step),
         )
-        timeout_s = attempt_limit_s(drive.state, step.timeout_s, role.timeout_s)
+        grant = drive.lanes.grant(step, alone=lane is None)
+        timeout_s = attempt_limit_s(step.timeout_s, role.timeout_s, grant.wall_s)
         reach(CrashPoint.BEFORE_ATTEMPT)
         stored = work.ledger.redactor.text(prompt).encode("utf-8", "replace")
         started = self._started(step, role, attempt, digest_bytes(stored), timeout_s, restored)
@@ -140,7 +150,7 @@ class Attempts:
         reach(CrashPoint.ATTEMPT_STARTED)
         where = f" in lane {lane.number}" if lane is not None else ""
         work.reporter.tell(Doing(step.id, f"{role.name} works{where}"))
-        assignment = self._assignment(step, attempt, role, prompt, timeout_s, work)
+        assignment = self._assignment(step, attempt, role, prompt, timeout_s, grant, work)
         if lane is None or base is None:
             self._ended(step, attempt, work, None, work.agent.work(assignment))
             return
@@ -183,13 +193,16 @@ class Attempts:
         reach(CrashPoint.ATTEMPT_FINISHED)
 
     def _assignment(
-        self, step: Step, attempt: int, role: Role, prompt: str, timeout_s: float, work: OpenRun
+        self,
+        step: Step,
+        attempt: int,
+        role: Role,
+        prompt: str,
+        timeout_s: float,
+        grant: Grant,
+        work: OpenRun,
     ) -> Assignment:
         """The agent's assignment, with files of its own that are not there yet."""
-        in_lane = work is not self._drive.work
-        tokens_left, usd_left = (
-            self._drive.lanes.share() if in_lane else cost_left(self._drive.state)
-        )
         metered = meter_file(work.exchange, marker(work.run, step.id, attempt))
         metered.unlink(missing_ok=True)  # of the attempt before
         return Assignment(
@@ -208,8 +221,8 @@ class Attempts:
             on_output=lambda chunk: work.reporter.tell(Printed(chunk)),
             prompt_file=self._report_file(step, attempt, "prompt"),
             meter_file=metered,
-            tokens_left=tokens_left,
-            usd_left=usd_left,
+            tokens_left=grant.tokens,
+            usd_left=grant.usd,
         )
 
     def _interrupted(self, step: Step, attempt: int, report: AttemptReport) -> Draft:
@@ -379,21 +392,3 @@ class Attempts:
         may_change = step.contract.may_change if step.contract else ()
         meant = (*step.produces, *may_change)
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}
-
-
-def _setback(record: Record, restored: Restored) -> Setback | None:
-    latest, back = record.latest, record.turned_back_by
-    if back is not None:
-        return Setback(back.message, back.exit_code, back.output_tail, starts_over=True)
-    if latest is None or latest.kept:
-        return None
-    return Setback(
-        message=latest.message,
-        exit_code=latest.exit_code,
-        output_tail=latest.output_tail,
-        tampered=latest.tampered,
-        restored=restored.put_back,
-        removed=restored.removed,
-        broke_later=record.reopened,
-        suspects=record.suspects,
-    )

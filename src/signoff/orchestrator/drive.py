@@ -18,7 +18,7 @@ from signoff.domain.escalation import Cause, Outcome
 from signoff.domain.ledger import Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus, Postcondition, Step
 from signoff.domain.snapshot import Snapshot
-from signoff.domain.verdict import Phase, Result, Verdict
+from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate.actions import (
     Abandon,
@@ -39,7 +39,6 @@ from signoff.gate.actions import (
     Sweep,
     Wait,
     next_action,
-    works_while_looked_at,
 )
 from signoff.gate.fold import fold
 from signoff.orchestrator import escalations
@@ -51,7 +50,7 @@ from signoff.orchestrator.openrun import OpenRun
 from signoff.orchestrator.opinions import opinion_on
 from signoff.orchestrator.projection import STATUS_OF
 from signoff.orchestrator.strength import measure_strength, strong_enough
-from signoff.orchestrator.sweep import FinalSweep
+from signoff.orchestrator.sweep import Baselines, FinalSweep
 from signoff.planfile.verify.rules_plan import proposed_lines
 from signoff.storage.engine import StorageCause
 from signoff.testing.crash import CrashPoint, reach
@@ -76,13 +75,14 @@ class Drive:
         self.left: Snapshot | None = None  # what a judging or an attempt left, for the next action
         self._found: Snapshot | None = None
         self.attempts = Attempts(self)
+        self.baselines = Baselines(self)
         self._sweep = FinalSweep(self)
         self.lanes = Lanes(self)
         self.landing = Landing(self)
         self._perform: dict[type, Callable[[Any], None]] = {
             Abandon: self.attempts.abandon,
             Carry: self._carry,
-            Count: self._count,
+            Count: self.baselines.count,
             Dispatch: self.attempts.dispatch,
             Escalate: self._escalate,
             EscalateHeldBefore: self._escalate_held_before,
@@ -120,6 +120,8 @@ class Drive:
             if due := tuple(escalations.withdrawals(self.state, self.work.clock())):
                 self.append(*due)
             self.lanes.take_in()
+            if self.landing.go_on():
+                continue
             action = next_action(self.state, self.work.settings.policy, self.lanes.underway)
             if isinstance(action, Finish):
                 self.lanes.close()
@@ -219,9 +221,19 @@ class Drive:
         self._found = self.left = self.work.workspace.latest if verdict.kept else None
         return verdict
 
+    def try_here(self, case: Case, verdict: Verdict) -> Verdict:
+        """Try in the workspace what was red beside it, before anybody worked."""
+        self._found = self.left = None
+        self.work.reporter.tell(Doing(case.subject, "judging in the workspace"))
+        return self.run_judge.try_here(case, verdict)
+
     def case(self, subject: Step | Postcondition, phase: Phase) -> Case:
         """The question to the judge about a subject now."""
         return case_of(self.state, self.work.guards, subject, phase, self.work.run)
+
+    def second_look(self, step: Step, verdict: Verdict) -> Verdict:
+        """The verdict, unless the contract is too weak or an opinion stands in its way."""
+        return opinion_on(self, step, strong_enough(self, step, verdict))
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""
@@ -244,43 +256,8 @@ class Drive:
         }
         return self.draft(Kind.STEP_RESTORED if again else Kind.STEP_DONE, data, step.id)
 
-    def _count(self, action: Count) -> None:
-        """Count a contract's tests before anybody works; later verdicts are held to the number."""
-        subject = self._subject(action.subject)
-
-        def note(verdict: Verdict) -> None:
-            self.append(self.verdict_draft(verdict), durable=False)
-
-        if not self._judge_beside(subject, Phase.BASELINE, note):
-            note(self.judge(subject, Phase.BASELINE))
-
-    def _judge_beside(
-        self, subject: Step | Postcondition, phase: Phase, note: Callable[[Verdict], None]
-    ) -> bool:
-        """Judge what lies in the workspace now beside it, while other things go on, if that can be.
-
-        What cannot be told there is judged again in the workspace itself.
-        """
-        if not self.lanes.judges(subject):
-            return False
-
-        def take(verdict: Verdict) -> None:
-            if verdict.result is not Result.UNKNOWN:
-                note(verdict)
-            elif not self.state.record(subject.id).attempts:
-                note(self.judge(subject, phase))
-
-        self.work.reporter.tell(Doing(subject.id, "judging"))
-        case = replace(self.case(subject, phase), beside=True)
-        content = self.work.workspace.snapshot().digest
-        # On what was approved nobody is paid before it is known whether the check works at all.
-        looks = phase is Phase.BEFORE and content != self.work.pins.snapshot
-        if looks and isinstance(subject, Step):
-            looks = works_while_looked_at(subject, self.state, self.work.settings.policy)
-        self.lanes.judge(case, content, take, in_passing=looks)
-        return True
-
-    def _subject(self, subject: str) -> Step | Postcondition:
+    def subject(self, subject: str) -> Step | Postcondition:
+        """The step or postcondition with this id."""
         if self.state.schedule.has(subject):
             return self.state.schedule.step(subject)
         return next(p for p in self.work.plan.postconditions if p.id == subject)
@@ -289,15 +266,14 @@ class Drive:
         if action.phase is Phase.BEFORE:
             self.attempts.clear_ground(action.step)
             take = partial(self._judged, action)
-            if self._judge_beside(action.step, action.phase, take):
+            if self.baselines.judge_beside(action.step, action.phase, take):
                 return
         self._judged(action, self.judge(action.step, action.phase))
 
     def _judged(self, action: JudgeStep, verdict: Verdict) -> None:
         reach(CrashPoint.CONTRACT_JUDGED)
         if action.phase is Phase.ATTEMPT:
-            verdict = strong_enough(self, action.step, verdict)
-            verdict = opinion_on(self, action.step, verdict)
+            verdict = self.second_look(action.step, verdict)
         drafts = [self.verdict_draft(verdict, action.attempt)]
         read = read_before(self.run_judge.blobs, [verdict.read] if verdict.read else ()).files
         if lines := proposed_lines(action.step, read):
@@ -348,7 +324,7 @@ class Drive:
         self.ask(action.cause, question, step, context)
 
     def _escalate_obstacle(self, action: EscalateObstacle) -> None:
-        subject = self._subject(action.subject)
+        subject = self.subject(action.subject)
         judged = self.state.obstacles[action.subject]
         question, context = escalations.about_obstacle(subject, judged)
         self.append(self.question(Cause.OBSTACLE, question, action.subject, context))

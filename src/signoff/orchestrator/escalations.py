@@ -15,7 +15,7 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line, moment
 from signoff.domain.verdict import Reason
-from signoff.errors import StorageFailed
+from signoff.errors import SetupFailed, StorageFailed
 from signoff.gate.gate import ALL_HELD_BEFORE
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
@@ -141,6 +141,15 @@ _WHY = {
     Cause.OPINION: "accept takes the work as it is, retry has an agent try again",
     Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
+
+
+def about_setup(step: Step, failed: SetupFailed) -> tuple[str, dict[str, Any]]:
+    """The question when no lane can be set up for a step, on the approved content either."""
+    question = (
+        f"step {step.id} ({step.title}) was not begun: {failed.message}; {failed.hint};"
+        " retry sets it up again"
+    )
+    return question, {"output_tail": failed.facts["output_tail"]}
 
 
 def about_obstacle(subject: Step | Postcondition, judged: Judged) -> tuple[str, dict[str, Any]]:

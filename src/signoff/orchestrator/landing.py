@@ -1,16 +1,18 @@
 """Landing: what steps made in their lanes is brought onto the workspace's content, judged first.
 
-land → fits onto what is there now? → judged together → accepted in one transaction → written
+land → fits onto what is there now? → judged together, while others work → go_on → accepted in one
+transaction → written
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
+from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from signoff.domain.facts import StepLanded, StepTurnedBack
@@ -18,14 +20,19 @@ from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import PickBy, Step
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Verdict
-from signoff.errors import ContentMoved
+from signoff.errors import ContentMoved, RoomTooDear, StorageFailed
 from signoff.gate.actions import JudgeCandidate, Land, PickCandidate
 from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import Lane
-from signoff.orchestrator.opinions import opinion_on
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.evidence import Case
-from signoff.workspace.beside import begin_landing, begun_landing, bring_over, write_landing
+from signoff.workspace.beside import (
+    WorkspaceAt,
+    begin_landing,
+    begun_landing,
+    bring_over,
+    write_landing,
+)
 from signoff.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -40,56 +47,136 @@ _WHY = {
 }
 
 
+class _Joint(Struct):
+    """Steps that were brought together on the trunk, and what was judged of them so far."""
+
+    trunk: str
+    content: str
+    steps: list[Step]
+    cases: dict[str, Case]
+    verdicts: dict[str, Verdict]  # on the joint content
+    alone: dict[str, Verdict] | None = None  # of those that are not kept, on what they left
+    awaited: set[str] = field(default_factory=set)
+
+    @property
+    def bad(self) -> list[Step]:
+        """The steps that do not hold together with the others."""
+        return [step for step in self.steps if not self.verdicts[step.id].kept]
+
+
 class Landing:
-    """Lands the work of lanes; the only writer of files in the workspace that agents made there."""
+    """Lands the work of lanes; the only writer of files in the workspace that agents made there.
+
+    While verdicts are awaited others begin to work. Nothing of a landing is in the ledger before
+    all are there, so a driver that died in between begins it again.
+    """
 
     def __init__(self, drive: Drive):
         self._drive = drive
         self._moved = 0  # landings in a row during which somebody changed the workspace
+        self._joint: _Joint | None = None
+        self._one_by_one: set[str] = set()  # steps that hold, and did not hold together
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that are about to land."""
+        return tuple(self._joint.steps) if self._joint is not None else ()
 
     def land(self, action: Land) -> None:
-        """Land these steps together where that holds, else without those that are at fault."""
-        drive, steps = self._drive, action.steps
-        lanes = drive.lanes
-        if lanes.maker is None:
+        """Bring these steps together on what the workspace holds now, and begin to judge that."""
+        drive = self._drive
+        single = [step for step in action.steps if step.id in self._one_by_one]
+        steps = single[:1] or list(action.steps)
+        if drive.lanes.maker is None:
             said = StepTurnedBack("there are no lanes any more, and its work lay in one")
             drive.append(*(self._back(step, said) for step in steps))
             return
         trunk = drive.work.workspace.snapshot().digest
-        lane = lanes.free_lane()
+        lane = drive.lanes.free_lane()
         try:
-            lane.check_out(drive.run_judge, trunk, bare=True)
+            lane.check_out(WorkspaceAt(drive.run_judge.workspace, trunk))
             fitting = [step for step in steps if self._fits(step, lane)]
-            joint = lane.workspace.snapshot(durable=True).digest
-        finally:
-            lanes.leave(lane)
-        cases = {step.id: self._case(step) for step in fitting}
-        known = self._judged_already(fitting, joint)
-        unknown = {subject: case for subject, case in cases.items() if subject not in known}
-        held = known | lanes.judge_all(unknown, dict.fromkeys(unknown, joint))
-        together = held | {s.id: opinion_on(drive, s, held[s.id]) for s in fitting}
-        bad = [step for step in fitting if not together[step.id].kept]
-        if not bad:
-            self._accept(trunk, joint, fitting, together)
+            content = lane.workspace.snapshot(durable=True).digest
+        except RoomTooDear as dear:
+            self._cannot_land(steps, dear)
             return
-        # By itself, on what it was made of: does it hold at all?
-        left_by = {step.id: drive.state.record(step.id).spans[-1][1] for step in bad}
-        # What an opinion refuses holds, and would hold there too.
-        moved = {i: c for i, c in left_by.items() if c != joint and not held[i].kept}
-        alone = together | lanes.judge_all({i: cases[i] for i in moved}, moved)
+        finally:
+            drive.lanes.leave(lane)
+        if not fitting:
+            return
+        cases = {step.id: self._case(step) for step in fitting}
+        known = self._judged_already(fitting, content)
+        self._joint = _Joint(trunk, content, fitting, cases, known)
+        self._judge(self._joint, known, dict.fromkeys(cases.keys() - known.keys(), content))
+
+    def _judge(
+        self, joint: _Joint, verdicts: dict[str, Verdict], contents: Mapping[str, str]
+    ) -> None:
+        """Begin to judge these subjects, each on its content."""
+        joint.awaited = set(contents)
+
+        def take(subject: str, verdict: Verdict) -> None:
+            verdicts[subject] = verdict
+            joint.awaited.discard(subject)
+
+        for subject in sorted(contents):
+            case, content = joint.cases[subject], contents[subject]
+            self._drive.lanes.judge(case, content, partial(take, subject))
+
+    def go_on(self) -> bool:
+        """Land what was judged meanwhile, once all verdicts are there; true when it did anything.
+
+        What is not kept is judged by itself, on what it was made of: does it hold at all?
+        """
+        joint, state = self._joint, self._drive.state
+        paused = any(asked.subject is None for asked in state.questions.values())
+        if joint is None or joint.awaited or paused:
+            return False
+        if joint.alone is None:
+            held = {subject for subject, verdict in joint.verdicts.items() if verdict.kept}
+            looked = self._drive.second_look
+            joint.verdicts = {s.id: looked(s, joint.verdicts[s.id]) for s in joint.steps}
+            if bad := joint.bad:
+                left_by = {step.id: state.record(step.id).spans[-1][1] for step in bad}
+                joint.alone = dict(joint.verdicts)
+                # What a second look refuses holds, and would hold there too.
+                moved = {i: c for i, c in left_by.items() if c != joint.content and i not in held}
+                self._judge(joint, joint.alone, moved)
+                return True
+        self._joint = None
+        if joint.alone is None:
+            self._accept(joint.trunk, joint.content, joint.steps, joint.verdicts)
+        else:
+            self._send_back(joint, joint.alone)
+        return True
+
+    def _send_back(self, joint: _Joint, alone: Mapping[str, Verdict]) -> None:
+        """Refuse those that are at fault; without them, or one by one, the others land."""
+        bad = joint.bad
         settled = [step for step in bad if not alone[step.id].kept]
-        refusals = (self._refusal(s, alone[s.id], together[s.id]) for s in settled)
+        refusals = (self._refusal(s, alone[s.id], joint.verdicts[s.id]) for s in settled)
         drafts = [draft for refusal in refusals for draft in refusal]
-        if len(fitting) == 1 and not settled:
-            said_no = self.verdict_of(replace(together[bad[0].id], provisional=True))
-            drafts += [said_no, self._turned_back(bad[0], together[bad[0].id])]
-            settled = bad
+        if len(joint.steps) == 1 and not settled:
+            verdict = joint.verdicts[bad[0].id]
+            drafts += [self.verdict_of(replace(verdict, provisional=True))]
+            drafts += [self._turned_back(bad[0], verdict)]
+        elif not settled:
+            self._one_by_one.update(step.id for step in joint.steps)
         if drafts:
-            drive.append(*drafts)
-            drive.project()
-        left = [step for step in fitting if step not in settled]
-        for group in [left] if settled and left else [[step] for step in left]:
-            self.land(Land(tuple(group)))
+            self._one_by_one.difference_update(step.id for step in joint.steps)
+            self._drive.append(*drafts)
+            self._drive.project()
+
+    def _cannot_land(self, steps: list[Step], dear: RoomTooDear) -> None:
+        """A full disk ends the drive, and the work waits; what never fits is done in line."""
+        if "errno" in dear.facts:
+            raise StorageFailed(
+                f"the work of step {steps[0].id} cannot land: {dear.message}",
+                hint="make room on the disk, then run the same command again: no work is lost",
+                facts=dear.facts,
+            ) from dear
+        said = StepTurnedBack(f"it cannot land: {dear.message}", in_workspace=True)
+        self._drive.append(*(self._back(step, said) for step in steps))
 
     def _judged_already(self, steps: Iterable[Step], joint: str) -> dict[str, Verdict]:
         """Kept verdicts of picked candidates on exactly this content: nothing moved meanwhile."""
@@ -130,8 +217,9 @@ class Landing:
         if self._moved >= _MOST_MOVED:
             names = _named(change.path for change in workspace.diff(trunk, now))
             raise ContentMoved(f"the workspace keeps changing while work is to land: {names}")
-        if not steps or self._moved:
+        if self._moved:
             return  # what is to land is looked at again
+        self._one_by_one.difference_update(step.id for step in steps)
         landed = to_builtins(StepLanded(trunk, content))
         drafts: list[Draft] = []
         for step in steps:

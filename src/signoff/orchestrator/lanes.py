@@ -20,21 +20,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.agents.assignment import Assignment, AttemptReport
+from signoff.domain.escalation import Cause
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Verdict
 from signoff.errors import Interrupted, RoomTooDear, SetupFailed, SignoffError
-from signoff.gate.actions import (
-    Underway,
-    judged_beside,
-    keep_apart,
-    may_take_a_lane,
-    open_steps,
-)
-from signoff.gate.state import share_of_budget
+from signoff.gate.actions import Underway, open_steps
+from signoff.gate.beside import judged_beside, keep_apart, may_take_a_lane
+from signoff.gate.state import Grant, budget_left, fits_beside
+from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing, QueuedEvents
 from signoff.orchestrator.openrun import AttemptAgent, JudgingRoom, Lane, OpenRun
 from signoff.orchestrator.rooms import RoomPool
+from signoff.process.command import Mount
 from signoff.verification.evidence import Case
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class _Job(Struct, frozen=True):
     take: Callable[[Any], None]
     step: Step | None = None  # an agent works on it
     place: Lane | JudgingRoom | None = None
-    granted: tuple[int | None, float | None] = (0, 0.0)
+    granted: Grant | None = None  # None: it is not at work yet
     candidate: tuple[str, int] | None = None  # step and attempt, where several work on the step
 
 
@@ -69,6 +67,7 @@ class Lanes:
         self._looking: dict[str, _Job] = {}  # likewise: as it was before the work that goes on
         self._stop = threading.Event()
         self._stops: dict[int, threading.Event] = {}  # of single lanes
+        self._in_line: set[str] = set()  # steps for which no lane can be made
         self._said = QueuedEvents()
 
     @property
@@ -82,7 +81,22 @@ class Lanes:
         full = self.maker is not None and len(self._working) >= self.maker.most
         several = frozenset(job.candidate for job in self._every if job.candidate is not None)
         looked_at = frozenset(self._looking)
-        return Underway(self._held, looked_at, full, self._side_by_side, several)
+        return Underway(
+            self._held,
+            looked_at,
+            tuple(self._working),
+            full,
+            self._side_by_side,
+            several,
+            landing=bool(self._drive.landing.steps),
+            in_line=frozenset(self._in_line),
+            goes_on=self.busy,
+        )
+
+    @property
+    def closing(self) -> bool:
+        """True while everything is stopped: nothing new begins."""
+        return self._stop.is_set()
 
     @property
     def _side_by_side(self) -> bool:
@@ -99,12 +113,20 @@ class Lanes:
     @property
     def _held(self) -> frozenset[str]:
         """Subjects that are worked on or judged, and steps that may change the same files."""
-        working = self._working
-        if not working:
-            return frozenset(self._jobs)
-        steps = self._drive.state.schedule.steps
-        apart = {s.id for s in steps if any(s.id != o.id and keep_apart(s, o) for o in working)}
-        return frozenset(apart.union(self._jobs))
+        drive = self._drive
+        held = drive.baselines.held.union(self._jobs, (s.id for s in drive.landing.steps))
+        working, waiting = self._working, []
+        for step in drive.state.schedule.steps if self.maker is not None else ():
+            record = drive.state.record(step.id)
+            if self.has_work_of(step) and not record.settled and record.question is None:
+                waiting.append(step)
+            if record.turned_back_by is not None and drive.landing.steps:
+                held |= {step.id}  # done again on what lands now, not beside it
+        for step in drive.state.schedule.steps if working or waiting else ():
+            others = working if self.has_work_of(step) else [*working, *waiting]
+            if any(step.id != other.id and keep_apart(step, other) for other in others):
+                held |= {step.id}
+        return held
 
     def has_work_of(self, step: Step) -> bool:
         """True when the work on the step so far lies in a lane only."""
@@ -112,46 +134,61 @@ class Lanes:
 
     def wants(self, step: Step) -> bool:
         """True when the step is to be worked on in a lane: there is something to do beside it."""
-        if self.maker is None or not may_take_a_lane(step, self._drive.state):
+        state = self._drive.state
+        if self.maker is None or step.id in self._in_line or not may_take_a_lane(step, state):
             return False
         # With one job too, where what it did so far lies in a lane.
         if self.has_work_of(step) or not self._side_by_side or self._working:
             return self.has_work_of(step) or self._side_by_side
-        state = self._drive.state
         others = (s for s in open_steps(state, {step.id}) if may_take_a_lane(s, state))
         return any(not keep_apart(other, step) for other in others)
 
-    def enter(self, step: Step) -> tuple[Lane, OpenRun, Snapshot] | None:
-        """A lane with what the step goes on from, the run as seen from it, and its base.
+    def enter(self, step: Step, begin: Callable[[Lane, OpenRun, Snapshot], None]) -> None:
+        """Make a lane with what the step goes on from, in a thread; then begin there.
 
-        None where no lane can be made of this workspace: then everything is done in line.
+        The run is given as seen from the lane, and its base. Where no lane can be made, the step is
+        worked on in line; where its set-up fails, a person is asked.
         """
         drive = self._drive
         record, work = drive.state.record(step.id), drive.work
-        trunk = work.workspace.snapshot().digest
         begun = bool(record.base and record.spans)
+        trunk = "" if begun else work.workspace.snapshot().digest
         base, content = (record.base, record.spans[-1][1]) if begun else (trunk, trunk)
         lane = self.free_lane()
-        try:
-            mounts = lane.check_out(drive.run_judge, content)
-        except (RoomTooDear, SetupFailed) as error:
-            work.reporter.tell(Doing(step.id, f"in line, not in a lane: {error.message}"))
-            self.maker = None
-            return None
-        made = lane.workspace.snapshot()
-        if begun:
-            made = replace(made, digest=base)
         stop = self._stops[lane.number] = threading.Event()
-        there = replace(
-            work,
-            root=lane.checkout.path,
-            shown_at=work.root,
-            workspace=lane.workspace,
-            agent=work.agent.beside(mounts, lane.mark),
-            reporter=self._said,
-            cancelled=partial(self._cancelled, stop),
-        )
-        return lane, there, made
+        cancelled = partial(self._cancelled, stop)
+        make = lane.to_work_in(drive.run_judge, content, cancelled)
+
+        def entered(made: tuple[Mount, ...] | RoomTooDear | SetupFailed) -> None:
+            if isinstance(made, tuple) and self._may_begin(step):
+                there = replace(
+                    work,
+                    root=lane.checkout.path,
+                    shown_at=work.root,
+                    workspace=lane.workspace,
+                    agent=work.agent.beside(made, lane.mark),
+                    reporter=self._said,
+                    cancelled=cancelled,
+                )
+                begin(lane, there, replace(lane.workspace.snapshot(), digest=base))
+                return
+            self.leave(lane)
+            if isinstance(made, RoomTooDear):
+                work.reporter.tell(Doing(step.id, f"in line, not in a lane: {made.message}"))
+                self._in_line.add(step.id)
+            elif isinstance(made, SetupFailed) and not self.closing:
+                question, context = escalations.about_setup(step, made)
+                drive.ask(Cause.OBSTACLE, question, step, context)
+
+        work.reporter.tell(Doing(step.id, f"lane {lane.number} is made"))
+        self._jobs[step.id] = _Job(self._submit(partial(_or_why_not, make)), entered, step)
+
+    def _may_begin(self, step: Step) -> bool:
+        """True when nothing that came while its lane was made keeps the step from beginning."""
+        state = self._drive.state
+        asked = {question.subject for question in state.questions.values()}
+        free = asked.isdisjoint((None, step.id)) and not self.closing
+        return free and fits_beside(state, step, self._working)
 
     def start(
         self,
@@ -164,7 +201,7 @@ class Lanes:
     ) -> None:
         """Let the agent work in a thread; how it ended is noted down by the drive's own."""
         future = self._submit(partial(agent.work, assignment))
-        granted = assignment.tokens_left, assignment.usd_left
+        granted = Grant(assignment.tokens_left, assignment.usd_left, assignment.timeout_s)
         of = (step.id, candidate) if candidate else None
         self._jobs[_key(step.id, candidate)] = _Job(future, take, step, lane, granted, of)
 
@@ -209,17 +246,23 @@ class Lanes:
             self.wait()
         return verdicts
 
-    def share(self) -> tuple[int | None, float | None]:
-        """Share of the budget that one more attempt may use while others are at work."""
-        jobs, state = self._jobs.values(), self._drive.state
-        waiting = sum(
-            max(1, len(s.roles) - len(state.record(s.id).candidates))
-            for s in open_steps(state, self._jobs)
-            if may_take_a_lane(s, state)
-        )
-        most = self.maker.most if self.maker is not None else 1
-        among = max(1, min(most - len(self._working), waiting))
-        return share_of_budget(state, [job.granted for job in jobs], among)
+    def grant(self, step: Step, *, alone: bool) -> Grant:
+        """Part of the budget that an attempt at the step may use, while others are at work.
+
+        Alone: nobody else begins before it ends.
+        """
+        state = self._drive.state
+        at_work = [job for job in self._jobs.values() if job.step is not None]
+        granted = [job.granted for job in at_work if job.granted is not None]
+        begin = [*self._working, step]  # and whoever else can be paid for beside those
+        most = self.maker.most if self.maker is not None and not alone else 0
+        for other in open_steps(state, self._jobs) if most else ():
+            several = len(other.roles) - len(state.record(other.id).candidates)
+            times = (several if len(other.roles) > 1 else 1) - (other.id == step.id)
+            for _ in range(times if may_take_a_lane(other, state) else 0):
+                if len(begin) < most and fits_beside(state, other, begin):
+                    begin.append(other)
+        return budget_left(state, granted, len(begin) - len(granted))
 
     def take_in(self) -> bool:
         """Let the drive note down what ended meanwhile; whether anything did."""
@@ -292,6 +335,15 @@ class Lanes:
         assert self.maker is not None
         self._made += 1
         return self.maker.lane(self._made)
+
+
+def _or_why_not(
+    make: Callable[[], tuple[Mount, ...]],
+) -> tuple[Mount, ...] | RoomTooDear | SetupFailed:
+    try:
+        return make()
+    except (RoomTooDear, SetupFailed) as error:
+        return error
 
 
 def _key(subject: str, candidate: int) -> str:

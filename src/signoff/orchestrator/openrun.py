@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from signoff.agents.assignment import (
     read_work_s,
 )
 from signoff.agents.opinions import OpinionAsker
+from signoff.agents.prompt import Setback
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import GENESIS, Draft, Kind
@@ -26,7 +28,7 @@ from signoff.domain.plan import Plan, Step
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Reason
-from signoff.errors import SignoffError
+from signoff.errors import SetupFailed, SignoffError
 from signoff.gate.record import Judged, Record
 from signoff.gate.state import State
 from signoff.orchestrator.events import Reporter
@@ -42,6 +44,8 @@ from signoff.verification.guards import Guards, PinWatch
 from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins
 from signoff.verification.protection import file_of
+from signoff.verification.rooms import Rooms
+from signoff.verification.setup import SetUps
 from signoff.workspace.beside import WorkspaceAt
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.folders import opened_root, remove_any
@@ -62,7 +66,6 @@ class JudgingRoom(Struct, frozen=True):
     """A clean room in which content is judged that lies in no workspace."""
 
     clean: CleanRoom
-    setups: Path  # where by-products of a set-up command are kept for it
     mark: str  # of its processes
 
     def judge_of(self, judge: Judge, content: str, cancelled: Callable[[], bool]) -> Judge:
@@ -71,7 +74,7 @@ class JudgingRoom(Struct, frozen=True):
         runner = replace(judge.runner, mark=self.mark, cancelled=cancelled, on_output=None)
         setups = judge.rooms.setups
         if setups is not None:
-            setups = replace(setups, workspace=view, runner=runner, folder=self.setups)
+            setups = replace(setups, workspace=view, runner=runner, user=self.mark)
         rooms = replace(judge.rooms, clean=self.clean, setups=setups)
         return replace(judge, workspace=view, rooms=rooms, runner=runner)
 
@@ -84,17 +87,33 @@ class Lane(Struct, frozen=True):
     workspace: Workspace  # what the checkout holds
     mark: str  # of its processes
 
-    def check_out(self, judge: Judge, digest: str, *, bare: bool = False) -> tuple[Mount, ...]:
-        """Put this content into the checkout; returns the mounts that show it as the workspace.
+    def to_work_in(
+        self, judge: Judge, digest: str, cancelled: Callable[[], bool]
+    ) -> Callable[[], tuple[Mount, ...]]:
+        """The checkout with what the set-up command makes; for a thread of its own."""
+        self.checkout.workspace = there = WorkspaceAt(judge.workspace, digest)
+        setups = judge.rooms.setups
+        if setups is not None:
+            runner = replace(judge.runner, mark=self.mark, cancelled=cancelled, on_output=None)
+            setups = replace(setups, workspace=there, runner=runner, user=self.mark)
+        rooms = replace(judge.rooms, clean=self.checkout, setups=setups)
+        return partial(self._set_up, rooms, there, judge.pins.snapshot)
 
-        Bare: nobody works there, so no set-up is run.
-        """
-        there = WorkspaceAt(judge.workspace, digest)
+    def _set_up(self, rooms: Rooms, there: WorkspaceAt, approved: str) -> tuple[Mount, ...]:
+        try:
+            return self.check_out(there, rooms.setups)
+        except SetupFailed as failed:
+            if not rooms.sets_up(approved, failed):
+                raise
+        # The content is at fault: who works on it with the workspace's by-products can mend that.
+        return self.check_out(there, rooms.setups if there.last_digest == approved else None)
+
+    def check_out(self, there: WorkspaceAt, setups: SetUps | None = None) -> tuple[Mount, ...]:
+        """Put this content into the checkout; returns the mounts that show it as the workspace."""
         self.checkout.workspace = there
-        setups = None if bare else judge.rooms.setups
+        digest, root = there.last_digest, there.root
         made = setups.made(there.content(digest)).byproducts if setups is not None else None
         room = self.checkout.prepare(digest, made=made)
-        root = there.root
         return (
             Mount(room.path, root, writable=True),
             *(Mount(room.source / path, root / path) for path in room.shared),
@@ -123,7 +142,7 @@ class LaneMaker(Struct, frozen=True):
         """A room to judge in; likewise."""
         mark = self._own_mark(f"room-{number}")
         clean = CleanRoom(self.workspace, self.folder / f"room-{number}")
-        return JudgingRoom(clean, self.folder / f"setups-{number}", mark)
+        return JudgingRoom(clean, mark)
 
     def give_back(self) -> None:
         """Remove the lanes: each takes as much of the disk as the workspace does."""
@@ -210,6 +229,25 @@ def restore_tampered(work: OpenRun, state: State, record: Record) -> Restored:
         undone += work.workspace.revert(snapshot, only=paths)
     added = [change for change in undone if change.kind is ChangeKind.ADDED]
     return Restored(_names(c for c in undone if c not in added), _names(added))
+
+
+def setback_of(record: Record, restored: Restored) -> Setback | None:
+    """The failure of the attempt before, as the next prompt tells it."""
+    latest, back = record.latest, record.turned_back_by
+    if back is not None:
+        return Setback(back.message, back.exit_code, back.output_tail, starts_over=True)
+    if latest is None or latest.kept:
+        return None
+    return Setback(
+        message=latest.message,
+        exit_code=latest.exit_code,
+        output_tail=latest.output_tail,
+        tampered=latest.tampered,
+        restored=restored.put_back,
+        removed=restored.removed,
+        broke_later=record.reopened,
+        suspects=record.suspects,
+    )
 
 
 def left_tampered(state: State, besides: str) -> list[tuple[str, Record]]:

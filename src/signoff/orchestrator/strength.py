@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from signoff.domain.digests import digest_of
 from signoff.domain.globs import matches_any
 from signoff.domain.languages import is_test, language_of
 from signoff.domain.ledger import Kind
-from signoff.domain.plan import Step
+from signoff.domain.plan import Postcondition, Step
 from signoff.domain.snapshot import FileKind
 from signoff.domain.strength import Score, Strength, Unnoticed, VersionKind
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts, Verdict
@@ -27,6 +27,7 @@ from signoff.errors import Interrupted, RoomTooDear
 from signoff.gate.actions import MeasureStrength, required_strength
 from signoff.orchestrator.events import Doing
 from signoff.orchestrator.openrun import LaneMaker
+from signoff.orchestrator.opinions import DrivenRun
 from signoff.orchestrator.rooms import RoomPool
 from signoff.verification.evidence import Case
 from signoff.verification.judge import Judge
@@ -36,10 +37,8 @@ from signoff.verification.strength.versions import (
     WrongVersion,
     wrong_versions,
 )
+from signoff.workspace.beside import WorkspaceAt
 from signoff.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from signoff.orchestrator.drive import Drive
 
 MOST_VERSIONS = 24
 NO_ROOMS = "it needs a sandbox that shows a copy in the workspace's place: bubblewrap or namespaces"
@@ -107,18 +106,16 @@ class StrengthMeter(Struct, frozen=True):
         return {change.path for begun, left in spans for change in diff(begun or approved, left)}
 
     def _versions(self, case: Case, spans: Spans, key: str, most: int) -> Versions:
-        """The wrong versions of what was changed; only of the work itself, not of its tests."""
+        """The wrong versions of what was changed: of the work, where there is any beside tests."""
         workspace, content = self.judge.workspace, spans[-1][1]
         base, paths = spans[0][0] or self.judge.pins.snapshot, self._changed(spans)
         guarded = (*case.guard.protects, *case.guard.may_extend)
-        product = {
-            path
-            for path in paths
-            if language_of(path) and not is_test(path) and not matches_any(guarded, path)
-        }
+        work = {path for path in paths if not is_test(path) and not matches_any(guarded, path)}
+        paths = work or paths
+        product = frozenset(path for path in work if language_of(path))
         after = _texts(workspace, content, sorted(paths))
         tests = sorted(path for path in workspace.manifest(content) if is_test(path))[:_MOST_TESTS]
-        changed = StepChange(_texts(workspace, base, sorted(paths)), after, frozenset(product))
+        changed = StepChange(_texts(workspace, base, sorted(paths)), after, product)
         return wrong_versions(changed, _texts(workspace, content, tests), most=most, seed=key)
 
     def _judged(self, case: Case, content: str, versions: Versions, rooms: LaneMaker) -> Strength:
@@ -143,7 +140,7 @@ class StrengthMeter(Struct, frozen=True):
     ) -> Iterator[str]:
         """The content with each of the versions in it, as snapshots."""
         lane = rooms.lane(1)
-        lane.check_out(self.judge, content, bare=True)
+        lane.check_out(WorkspaceAt(self.judge.workspace, content))
         for version in versions:
             for path, data in version.files.items():
                 _write(lane.workspace, path, data)
@@ -200,7 +197,7 @@ def _write(lane: Workspace, path: str, data: bytes | None) -> None:
 def _counted(
     versions: Versions, plain: Verdict, answers: Sequence[Verdict | None], *, heldout: bool
 ) -> Strength:
-    """What came of the versions; those that could not be loaded count for nothing."""
+    """Count what was rejected; versions that could not be loaded count for nothing."""
     tried, rejected = Counter[VersionKind](), Counter[VersionKind]()
     unnoticed: list[Unnoticed] = []
     visible = 0
@@ -242,7 +239,16 @@ def _says_nothing(version: WrongVersion, verdict: Verdict, plain: Verdict) -> bo
     return then is not None and then.executed > 0 and not ran and verdict.exit_code != 0
 
 
-def strong_enough(drive: Drive, step: Step, verdict: Verdict) -> Verdict:
+class MeasuredRun(DrivenRun, Protocol):
+    """The part of a drive that measuring needs."""
+
+    run_judge: Judge
+
+    def case(self, subject: Step | Postcondition, phase: Phase) -> Case:
+        """The question to the judge about a subject now."""
+
+
+def strong_enough(drive: MeasuredRun, step: Step, verdict: Verdict) -> Verdict:
     """Hold a kept verdict to the strength that the plan or the policy demands of its contract."""
     required = required_strength(step, drive.work.settings.policy)
     if not verdict.kept or not required:
@@ -261,12 +267,12 @@ def strong_enough(drive: Drive, step: Step, verdict: Verdict) -> Verdict:
     )
 
 
-def measure_strength(drive: Drive, action: MeasureStrength) -> None:
+def measure_strength(drive: MeasuredRun, action: MeasureStrength) -> None:
     """Measure a step that was accepted, and go on whatever comes of it."""
     _measure(drive, action.step, drive.state.record(action.step.id).change)
 
 
-def _measure(drive: Drive, step: Step, spans: Spans) -> Strength:
+def _measure(drive: MeasuredRun, step: Step, spans: Spans) -> Strength:
     case = drive.case(step, Phase.ATTEMPT)
     case = replace(case, guard=replace(case.guard, spans=spans))
 

@@ -1,9 +1,10 @@
-"""The final sweep: stale contracts and postconditions on the final content; who broke what."""
+"""Checks judged for no attempt: before any work, and on the final content; who broke what."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from signoff.domain.snapshot import Change
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import ContentMoved, StorageFailed
-from signoff.gate.actions import Sweep
+from signoff.gate.actions import Count, Sweep
+from signoff.gate.beside import works_while_looked_at
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
@@ -27,6 +29,7 @@ from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.evidence import Case
 from signoff.verification.judge import Judge
+from signoff.verification.trials import may_differ_here
 from signoff.verification.verdicts import compare
 from signoff.workspace.folders import opened_root, remove_tree
 
@@ -111,6 +114,90 @@ def _holds_in_copy(judge: Judge, contract: Contract, digest: str) -> bool | None
             remove_tree(parent_fd, folder.name)
     result = compare(contract, seen.observation).result
     return None if result is Result.UNKNOWN else result is Result.KEPT
+
+
+class Baselines:
+    """Judges checks before the work: how many tests they count, and whether they are red."""
+
+    def __init__(self, drive: Drive):
+        self._drive = drive
+        self._counted: dict[str, Verdict] = {}  # until those before it are noted down
+        self._judging: dict[str, Contract | None] = {}  # beside the workspace, before any work
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Subjects that are counted, or find their verdict made once another one is judged."""
+        state, contract_of = self._drive.state, self._contract_of
+        first = {contract: subject for subject, contract in self._judging.items()}
+        for subject in state.uncounted:
+            first.setdefault(contract_of(subject), subject)
+        again = {s for s in state.uncounted or self._unseen() if first.get(contract_of(s), s) != s}
+        return frozenset(again.union(self._counted))
+
+    def _contract_of(self, subject: str) -> Contract | None:
+        return self._drive.state.judged_as(self._drive.subject(subject))
+
+    def _unseen(self) -> list[str]:
+        """Steps whose checks nobody looked at, where one is being looked at."""
+        state = self._drive.state
+        steps = (s.id for s in state.schedule.steps if self._judging)
+        return [s for s in steps if not state.record(s).before and not state.record(s).attempts]
+
+    def count(self, action: Count) -> None:
+        """Count a contract's tests before anybody works; later verdicts are held to the number."""
+        subject = self._drive.subject(action.subject)
+        if not self.judge_beside(subject, Phase.BASELINE, self._note):
+            self._note(self._drive.judge(subject, Phase.BASELINE))
+
+    def _note(self, verdict: Verdict) -> None:
+        """Note down what is counted, in the order in which it would be in line."""
+        drive = self._drive
+        self._counted[verdict.subject] = verdict
+        while drive.state.uncounted and drive.state.uncounted[0] in self._counted:
+            first = self._counted.pop(drive.state.uncounted[0])
+            drive.append(drive.verdict_draft(first), durable=False)
+
+    def judge_beside(
+        self, subject: Step | Postcondition, phase: Phase, note: Callable[[Verdict], None]
+    ) -> bool:
+        """Judge what lies in the workspace now beside it, while other things go on, if that can be.
+
+        What cannot be told there is judged again in the workspace itself.
+        """
+        drive = self._drive
+        if not drive.lanes.judges(subject):
+            return False
+        drive.work.reporter.tell(Doing(subject.id, "judging"))
+        case = replace(drive.case(subject, phase), beside=True)
+        content = drive.work.workspace.snapshot().digest
+        # On what was approved nobody is paid before it is known whether the check works at all.
+        looks = phase is Phase.BEFORE and content != drive.work.pins.snapshot
+        if looks and isinstance(subject, Step):
+            looks = works_while_looked_at(subject, drive.state, drive.work.settings.policy)
+        if not looks:
+            self._judging[subject.id] = case.contract
+        take = partial(self._take, subject, case, note)
+        drive.lanes.judge(case, content, take, in_passing=looks)
+        return True
+
+    def _take(
+        self,
+        subject: Step | Postcondition,
+        case: Case,
+        note: Callable[[Verdict], None],
+        verdict: Verdict,
+    ) -> None:
+        drive = self._drive
+        self._judging.pop(subject.id, None)
+        if drive.lanes.closing:
+            return
+        if verdict.result is Result.UNKNOWN:
+            if not drive.state.record(subject.id).attempts:
+                note(drive.judge(subject, case.phase))
+        elif may_differ_here(case, verdict, drive.work.pins.snapshot, drive.run_judge.rooms):
+            note(drive.try_here(case, verdict))
+        else:
+            note(verdict)
 
 
 MOST_ROUNDS = 5

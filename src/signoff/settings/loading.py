@@ -7,7 +7,6 @@ import shlex
 import tomllib
 from collections.abc import Collection, Mapping
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
-from signoff.settings.opinions import JudgeModel, read_judge
+from signoff.settings.policy import JudgeModel, Policy, read_judge, read_policy, strictest
 from signoff.settings.roles import (
     PINNED_IF_SAID,
     Price,
@@ -158,7 +157,6 @@ def _batches(mine: Mapping[str, Any], place: str) -> BatchPolicy:
 
 
 REPOSITORY_FILE = "signoff.toml"
-MOST_JUDGINGS = 100
 MOST_JOBS = 64
 DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
@@ -188,37 +186,6 @@ class Sandbox(Struct, frozen=True):
     clean_room: bool = True  # judge in a checkout the agent never touched, where that is cheap
     writable: tuple[str, ...] = ()  # more places that agents may change, such as a client's own
     readable: tuple[str, ...] = ()  # more places that must be seen, such as tools below /tmp
-
-
-class StrengthRule(StrEnum):
-    """Use of the strength of contracts, after they were kept; from lax to strict."""
-
-    OFF = "off"
-    MEASURE = "measure"  # measured and shown, before the sign-off
-    REQUIRE = "require"  # a contract that rejects too few wrong versions is not kept
-
-
-class HeldBeforeRule(StrEnum):
-    """Answer to a plan all of whose contracts held before the work; from lax to strict."""
-
-    ALLOW = "allow"  # done, with a remark
-    ASK = "ask"  # a person is asked before it is called done
-
-
-class Policy(Struct, frozen=True):
-    """Rules on top of the plan; a repository may only make them stricter."""
-
-    require_red_first: bool = False  # a contract that held before the first attempt is an error
-    forbid_waivers: bool = False  # nobody may waive a step of this repository
-    require_sandbox: bool = False  # contracts and agents run confined, or not at all
-    escalate_handoffs: bool = False  # files that make other programs act need a person's yes
-    judgings: int = 1  # how often in a row a contract must hold before it is kept
-    strength: StrengthRule = StrengthRule.OFF
-    held_before: HeldBeforeRule = HeldBeforeRule.ASK
-
-
-_RULED = ("strength", "held_before")
-_LAXEST = Policy(held_before=HeldBeforeRule.ALLOW)  # of a file that says nothing
 
 
 class Setup(Struct, frozen=True):
@@ -299,7 +266,9 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
     check_keys(own, _USER_KEYS, str(own_path))
     return Settings(
         roles={**read_roles(own, str(own_path)), **read_roles(shared, repository_file)},
-        policy=_strictest(_policy(own, str(own_path), Policy()), _policy(shared, repository_file)),
+        policy=strictest(
+            read_policy(own, str(own_path), Policy()), read_policy(shared, repository_file)
+        ),
         database_url=environ.get(DATABASE_VARIABLE) or read_text(own, "database", str(own_path)),
         vault=read_text(own, "vault", str(own_path)),
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
@@ -358,7 +327,7 @@ def _meaning(text: str, roles: Collection[str]) -> tuple[object, ...] | None:
         # What `agent` says reaches every role that is the built-in loop.
         where = REPOSITORY_FILE
         rest = data.get("agent", {}), _setup(data, where), _share(data, where)
-        return used, _policy(data, REPOSITORY_FILE), *rest
+        return used, read_policy(data, REPOSITORY_FILE), *rest
     except (tomllib.TOMLDecodeError, ConfigInvalid):
         return None
 
@@ -398,25 +367,6 @@ def _quota(data: Mapping[str, Any], where: str) -> int | None:
 def _jobs(data: Mapping[str, Any], where: str) -> int:
     table, place = read_table(data, "run", ("jobs",), where)
     return read_number(table, "jobs", place, default=1, most=MOST_JOBS)
-
-
-def _policy(data: Mapping[str, Any], where: str, unsaid: Policy = _LAXEST) -> Policy:
-    names = set(Policy.__struct_fields__)
-    table, place = read_table(data, "policy", names, where)
-    judgings = read_number(table, "judgings", place, default=1, most=MOST_JUDGINGS)
-    rules: dict[str, Any] = {n: read_choice(table, n, getattr(unsaid, n), place) for n in _RULED}
-    for name in names - {"judgings", *_RULED}:
-        rules[name] = read_boolean(table, name, place)
-    return Policy(judgings=judgings, **rules)
-
-
-def _strictest(one: Policy, other: Policy) -> Policy:
-    def strictness(name: str, policy: Policy) -> int:
-        value = getattr(policy, name)
-        return list(type(value)).index(value) if isinstance(value, StrEnum) else int(value)
-
-    names = Policy.__struct_fields__
-    return Policy(**{n: getattr(max(one, other, key=partial(strictness, n)), n) for n in names})
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:

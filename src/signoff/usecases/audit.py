@@ -20,7 +20,7 @@ from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot
 from signoff.domain.verdict import Isolation, Phase, Result
 from signoff.errors import NoSuchRun, PlanNotFound, PlanUnreadable, SignoffError
-from signoff.gate.actions import judged_beside
+from signoff.gate.beside import judged_beside
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState

@@ -21,7 +21,7 @@ from signoff.domain.text import moment
 from signoff.errors import ConfigInvalid, NoSuchRun
 from signoff.gate.state import State
 from signoff.places import user_file
-from signoff.settings.opinions import EXAMPLE
+from signoff.settings.policy import EXAMPLE
 from signoff.usecases.harness import Harness, PlanLocation, redactor_of
 from signoff.usecases.history import approved_by, intact_history
 from signoff.usecases.openwork import enclosure_of

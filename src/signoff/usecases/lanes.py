@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from signoff.orchestrator.openrun import LaneMaker
 from signoff.process.environment import safe_search_path
 from signoff.usecases.harness import Harness
@@ -18,15 +20,14 @@ def lanes_need(work: OpenWork) -> str:
     return ""
 
 
-def lane_maker(harness: Harness, work: OpenWork, jobs: int, below: str = "") -> LaneMaker:
+def lane_maker(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker:
     """Maker of the lanes and judging rooms of this workspace, in the home folder."""
     place = work.approved.place
     path = safe_search_path(harness.environ.get("PATH", ""), place.workspace)
-    lanes = harness.home.path / "lanes" / workspace_key(place.workspace)
     return LaneMaker(
         jobs,
         {**harness.environ, "PATH": path},
-        lanes / below,
+        harness.home.path / "lanes" / workspace_key(place.workspace),
         work.workspace,
         workspace_lock(place),
         work.approved.settings.share,
@@ -36,5 +37,8 @@ def lane_maker(harness: Harness, work: OpenWork, jobs: int, below: str = "") -> 
 def strength_rooms(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker | None:
     """Rooms for wrong versions of the work; None where contracts have no clean room."""
     rooms = work.judge.rooms
-    there = rooms.clean is not None and rooms.by_default
-    return lane_maker(harness, work, jobs, "strength") if there else None
+    if rooms.clean is None or not rooms.by_default:
+        return None
+    maker = lane_maker(harness, work, jobs)
+    # Apart from lanes, in which agents may be at work meanwhile.
+    return replace(maker, folder=maker.folder / "strength", mark=f"{maker.mark}-strength", share=())

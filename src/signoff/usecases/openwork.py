@@ -287,9 +287,9 @@ def open_judge(
     kept = harness.home.path / "setups" / workspace_key(place.workspace)
     setups = None
     if setup is not None and boxed:
-        from signoff.verification.setup import SetUps  # noqa: PLC0415 - few have a set-up
+        from signoff.verification.setup import SetUps, SetUpsInUse  # noqa: PLC0415 - few have one
 
-        setups = SetUps(setup, runner, workspace, kept, redactor)
+        setups = SetUps(setup, runner, workspace, kept, redactor, SetUpsInUse())
     return Judge(
         workspace,
         place.workspace,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from signoff import __version__
 from signoff.agents.command import CommandAgent
 from signoff.agents.opinions import open_asker
-from signoff.agents.pooled import POOL_VARIABLE, AttemptPool, PooledAgent
+from signoff.agents.pooled import pooled
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
 from signoff.domain.escalation import Outcome
@@ -28,11 +28,12 @@ from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
 from signoff.domain.plan import PlanStatus
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
-from signoff.gate.actions import needs_the_line
+from signoff.gate.beside import needs_the_line
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
-from signoff.orchestrator.openrun import AttemptAgent, LaneMaker, OpenRun
-from signoff.settings.loading import REPOSITORY_FILE, HeldBeforeRule
+from signoff.orchestrator.openrun import LaneMaker, OpenRun
+from signoff.settings.loading import REPOSITORY_FILE
+from signoff.settings.policy import HeldBeforeRule
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.leases import Lease
 from signoff.storage.records import Fence, Holder
@@ -332,9 +333,8 @@ def _begin(
 def _open_run(
     harness: Harness, work: OpenWork, options: RunOptions, run: str, fence: Fence, lease: Lease
 ) -> OpenRun:
-    approved = work.approved
+    approved, environ, settings = work.approved, harness.environ, harness.settings
     place, pins, known = approved.place, approved.pins, approved.history.entries
-    environ, settings = harness.environ, harness.settings
     agent = CommandAgent(
         environ, pins.search_path, workspace_lock(place), work.enclosure, settings.prices
     )
@@ -354,11 +354,11 @@ def _open_run(
         workspace=work.workspace,
         judge=work.judge,
         guards=work.guards,
-        agent=_pooled(harness, place, agent, options.jobs or 1),
+        agent=pooled(agent, harness.home.locks, environ, options.jobs or 1, place.path),
         opinions=open_asker(settings.judge, agent, environ, settings.prices, place.workspace),
         wait=options.wait,
         lanes=_lanes(harness, work, options),
-        rooms=strength_rooms(harness, work, options.jobs or harness.settings.jobs),
+        rooms=strength_rooms(harness, work, options.jobs or settings.jobs),
         agent_isolation=work.enclosure.of_agents,
         projection=projection_of(harness, place),
         watch=pin_watch(place, pins),
@@ -371,22 +371,12 @@ def _open_run(
     )
 
 
-def _pooled(harness: Harness, place: PlanLocation, agent: CommandAgent, jobs: int) -> AttemptAgent:
-    """The agent of every attempt; under `run --all` it waits for a place in the common pool."""
-    name = harness.environ.get(POOL_VARIABLE)
-    if not name:
-        return agent
-    us = Holder.current(str(place.path))
-    return PooledAgent(agent, AttemptPool(harness.home.locks, name, jobs, us))
-
-
 def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
     """Lanes as many as were asked for; one is needed where an earlier driver had some."""
     steps = work.approved.plan.steps
     # Where nobody says how many, a plan that asks for candidates gets them at once.
     jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
-    why_not = lanes_need(work)
-    if why_not and jobs > 1 and sum(len(step.roles) for step in steps) > 1:
+    if (why_not := lanes_need(work)) and jobs > 1 and sum(len(s.roles) for s in steps) > 1:
         options.tell(f"agents work one after the other: side by side needs {why_not}")
     if why_not or options.session is not None:
         return None
@@ -406,5 +396,5 @@ def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> R
             make_receipts(harness, place)
         except SignoffError as error:
             no_receipt = error.message  # the sign-off stands without, and the next look makes it
-    items = open_items(harness.ledger, place.id)
-    return RunReport(outcome, status, items, no_receipt=no_receipt)
+    inbox = open_items(harness.ledger, place.id)
+    return RunReport(outcome, status, inbox, no_receipt=no_receipt)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from signoff import __version__
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, JudgeIn
+from signoff.domain.plan import DEFAULT_STEP_TIMEOUT_S, Contract, Effects, JudgeIn
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Isolation, Phase, Reason, TestCounts
 from signoff.verification.protection import Guard
@@ -106,3 +106,12 @@ def was_broken(evidence: Evidence, subject: str, now: Snapshot) -> bool:
 def said(reason: Reason, earlier: Entry | None) -> bool:
     """True when an earlier verdict has this reason."""
     return earlier is not None and earlier.data["reason"] == reason
+
+
+def earlier_verdict(evidence: Evidence, case: Case, key: str) -> Entry | None:
+    """The same run's verdict with the same key; audit always judges afresh."""
+    external = case.contract.effects is Effects.EXTERNAL
+    if case.run is None or case.phase is Phase.AUDIT or external:
+        return None
+    found = evidence.find_verdict(key)
+    return found if found is not None and found.run == case.run else None

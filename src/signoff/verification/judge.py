@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain.ledger import Entry
-from signoff.domain.plan import Contract, Effects, JudgeIn
+from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
@@ -30,6 +30,7 @@ from signoff.verification.evidence import (
     Case,
     Evidence,
     EvidenceKey,
+    earlier_verdict,
     said,
     was_broken,
 )
@@ -45,6 +46,7 @@ from signoff.verification.protection import (
 )
 from signoff.verification.rooms import Instead, Rooms, who_moved
 from signoff.verification.since_approval import SinceApproval, texts_on
+from signoff.verification.trials import may_differ_here
 from signoff.verification.verdicts import (
     NEEDS_WORKSPACE,
     UnboundVerdict,
@@ -112,10 +114,19 @@ class Judge(Struct, frozen=True):
         refused = unreadable(self.workspace.closed) or self.obstacles.find(case.contract)
         if refused is not None:
             return replace(verdict, **refused._asdict())
-        earlier = self._earlier(case, key)
+        earlier = earlier_verdict(self.evidence, case, key)
         if earlier is not None and case.may_reuse(earlier):
             return reused(verdict, earlier)
         return self._run(case, verdict, before, earlier, compared)
+
+    def try_here(self, case: Case, judged: Verdict) -> Verdict:
+        """Try in the workspace what was red beside it; where it ends otherwise, judge it here."""
+        case, now = replace(case, beside=False), self.workspace.snapshot()
+        spot = self.rooms.place_for(case.contract, now.digest)
+        if now.digest != judged.snapshot or isinstance(spot, UnboundVerdict):
+            return judged
+        found = self._explained(case, self._unjudged(case, judged.key, now), judged, now, spot)
+        return judged if found is judged else self.judge(case)
 
     def guard_only(self, case: Case) -> Verdict | None:
         """A refusal where something protected was changed; the contract itself is not run."""
@@ -196,12 +207,11 @@ class Judge(Struct, frozen=True):
         if not case.before_work:
             told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)
             return denied_since(judged, told, self.runner.enclosure, self.root)
-        untouched = before.digest == self.pins.snapshot
-        if case.beside and untouched and spot.setup is None and self.workspace.byproducts:
-            return replace(judged, **NEEDS_WORKSPACE._asdict())  # it would be tried there
+        if case.beside and may_differ_here(case, judged, self.pins.snapshot, self.rooms):
+            return judged  # it is not here now, and is tried later
 
         def run(place: JudgingPlace, runner: CheckRunner) -> Verdict:
-            if not untouched:
+            if before.digest != self.pins.snapshot:
                 return judged  # agents worked on it: it decides nothing about where it is judged
             place = self.rooms.again(place, before.digest)
             return replace(self, runner=runner)._run_once(case, verdict, before, place)[0]
@@ -362,9 +372,8 @@ class Judge(Struct, frozen=True):
         if answer.result is Result.UNKNOWN:
             said = f"{answer.message}\n{output_tail(observation, self.redactor)}".strip()
             return could_not_run(judged, said, answer.reason)
-        if answer.result is Result.KEPT:
-            return replace(judged, heldout=answer.result)
-        return replace(judged, **answer._asdict(), output_tail="", heldout=answer.result)
+        refused = {} if answer.result is Result.KEPT else {**answer._asdict(), "output_tail": ""}
+        return replace(judged, heldout=answer.result, **refused)
 
     def _key(self, case: Case, content: Snapshot) -> str:
         contract, environ = case.contract, self.runner.environ
@@ -384,17 +393,8 @@ class Judge(Struct, frozen=True):
         return unjudged(case.subject, case.phase, key, content, self.runner.enclosure.isolation)
 
     def _compared(self, case: Case, content: Snapshot) -> Compared:
-        contract, guard = case.contract, case.guard
+        contract, guard, path = case.contract, case.guard, self.pins.search_path
         texts = partial(self._texts, contract, content.digest)
         beside = changed_git_rules(self.pins, self.root, guard, texts)
-        path = self.pins.search_path
         found = compare_with_pins(contract, guard, self.workspace, content.digest, path)
         return replace(found, tampering=(*found.tampering, *beside))
-
-    def _earlier(self, case: Case, key: str) -> Entry | None:
-        """The same run's verdict with the same key; audit always judges afresh."""
-        external = case.contract.effects is Effects.EXTERNAL
-        if case.run is None or case.phase is Phase.AUDIT or external:
-            return None
-        found = self.evidence.find_verdict(key)
-        return found if found is not None and found.run == case.run else None

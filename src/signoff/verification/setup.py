@@ -12,8 +12,10 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,18 @@ class MadeByProducts(Struct, frozen=True):
     opened: OpenedFiles
 
 
+@dataclass(frozen=True)
+class SetUpsInUse:
+    """Results of a set-up command that lanes and rooms work with at once; none of them is removed.
+
+    One is made at a time: whoever waited may find that it does for its content too.
+    """
+
+    making: threading.RLock = field(default_factory=threading.RLock)
+    looking: threading.Lock = field(default_factory=threading.Lock)
+    places: dict[str, Path] = field(default_factory=dict)  # by who took it last
+
+
 class SetUps(Struct, frozen=True):
     """Results of the set-up command for a workspace, kept in the home, where no contract can write.
 
@@ -96,6 +110,8 @@ class SetUps(Struct, frozen=True):
     workspace: Workspace
     folder: Path
     redactor: Redactor
+    in_use: SetUpsInUse
+    user: str = ""  # who works with what it made last: a lane, a room
 
     def made(self, content: FilesByFolder) -> MadeByProducts:
         """By-products of exactly this content, or of content that the command cannot tell from it.
@@ -103,11 +119,20 @@ class SetUps(Struct, frozen=True):
         The caller holds the workspace's lock. SetupFailed when the command does not end well.
         """
         files = _fingerprints(content)
-        for kept, record in self._kept():
-            if record["base"] == self._base and not _may_have_read(record, files):
-                os.utime(kept / _RECORD)
-                return _made(kept, record)
-        return self.make(content)
+        found = self._find(files)
+        if found is not None:
+            return found
+        with self.in_use.making:
+            return self._find(files) or self.make(content)
+
+    def _find(self, files: Mapping[str, str]) -> MadeByProducts | None:
+        with self.in_use.looking:
+            for kept, record in self._kept():
+                if record["base"] == self._base and not _may_have_read(record, files):
+                    os.utime(kept / _RECORD)
+                    self.in_use.places[self.user] = kept
+                    return _made(kept, record)
+        return None
 
     @property
     def _base(self) -> str:
@@ -125,9 +150,16 @@ class SetUps(Struct, frozen=True):
 
     def make(self, content: FilesByFolder) -> MadeByProducts:
         """Run the command now, whatever is kept."""
+        with self.in_use.making:
+            return self._make(content)
+
+    def _make(self, content: FilesByFolder) -> MadeByProducts:
         files = _fingerprints(content)
-        place = self.folder / digest_of({"base": self._base, "files": files})[:24]
-        self._prune(place)
+        name = digest_of({"base": self._base, "files": files})[:24]
+        with self.in_use.looking:
+            used = set(self.in_use.places.values())
+            place = next(p for i in count() if (p := self.folder / f"{name}-{i}") not in used)
+            self._prune(place, used)
         tree = place / _TREE
         tree.mkdir(mode=0o700, parents=True)
         write_out(content, self.workspace.objects, tree)
@@ -150,8 +182,10 @@ class SetUps(Struct, frozen=True):
             "listed": sorted(opened.folders),
             "why_not": opened.why_not,
         }
-        # Last: a folder without a record was never finished.
-        (place / _RECORD).write_text(json.dumps(record), "ascii")
+        with self.in_use.looking:
+            # Last: a folder without a record was never finished.
+            (place / _RECORD).write_text(json.dumps(record), "ascii")
+            self.in_use.places[self.user] = place
         return _made(place, record)
 
     def _kept(self) -> list[tuple[Path, dict[str, Any]]]:
@@ -162,11 +196,12 @@ class SetUps(Struct, frozen=True):
             found.append((record.stat().st_mtime, record.parent, data))
         return [(place, data) for _, place, data in sorted(found, key=lambda f: -f[0])]
 
-    def _prune(self, place: Path) -> None:
+    def _prune(self, place: Path, used: Collection[Path]) -> None:
         """Remove what was not finished, and the oldest, so that there is room for this one."""
         if not self.folder.is_dir():
             return
-        kept = {made for made, _ in self._kept()[: KEPT_SETUPS - 1] if made != place}
+        latest = [made for made, _ in self._kept() if made != place]
+        kept = {*latest[: KEPT_SETUPS - 1], *used}
         with opened_root(self.folder) as fd:
             for found in self.folder.iterdir():
                 if found not in kept:

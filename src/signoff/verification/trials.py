@@ -36,6 +36,8 @@ from signoff.verification.enclosure import (
     landlock_line,
     sandbox_line,
 )
+from signoff.verification.evidence import SAID_NO, Case
+from signoff.verification.rooms import Rooms
 from signoff.workspace.workspace import Workspace
 
 MOST_NAMED = 3
@@ -234,6 +236,14 @@ class Trial(Struct, frozen=True):
         for marker in sorted(path for mark in marks for path in self.root.glob(mark)):
             if str(marker.parent / "bin") not in entries:
                 yield marker.parent.relative_to(self.root).as_posix()
+
+
+def may_differ_here(case: Case, judged: Verdict, approved: str, rooms: Rooms) -> bool:
+    """True when the workspace's own by-products could change a red verdict from a clean room."""
+    is_first = case.before_work and judged.snapshot == approved
+    is_red = judged.reason in SAID_NO and judged.reused_from is None
+    has_others = rooms.setups is None and rooms.clean and rooms.clean.workspace.byproducts
+    return bool(is_first and is_red and has_others)
 
 
 def denied_since(

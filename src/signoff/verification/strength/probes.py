@@ -153,17 +153,18 @@ def probes_of(
                 continue
             edits = _edits(tree, function, probe)
             if edits:
-                yield _draft(
-                    path, function.line, f"`{function.name}` {probe.what}", function.name, edits
-                )
+                said = f"`{function.name}` {probe.what}"
+                yield _draft(path, function.line, said, probe.what, edits)
     if not functions and (edit := _exit_of_script(tree)):
         line = tree.source.count(b"\n", 0, edit.start) + 1
         what = "the script ends with exit code 0 before it does anything"
         yield _draft(path, line, what, "", (edit,))
 
 
-def _draft(path: str, line: int, what: str, name: str, edits: tuple[TextEdit, ...]) -> VersionDraft:
-    return VersionDraft(VersionKind.PROBE, path, line, what, f"{path}:{line}:{name}", edits)
+def _draft(
+    path: str, line: int, what: str, technique: str, edits: tuple[TextEdit, ...]
+) -> VersionDraft:
+    return VersionDraft(VersionKind.PROBE, path, line, what, technique, edits)
 
 
 def _table(tree: SyntaxTree) -> tuple[Probe, ...]:
