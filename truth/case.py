@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from signoff.domain.escalation import Cause, Choice
+from signoff.domain.ledger import Cause, Choice
 from signoff.domain.verdict import Isolation, Reason, Result
 
 # What every case starts from unless it says otherwise: a protected check, and no product yet.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from signoff.domain.escalation import Choice, Outcome
+from signoff.domain.ledger import Choice, Outcome
 from signoff.domain.verdict import Result
 from signoff.errors import Exit, SignoffError
 from signoff.orchestrator.events import Event

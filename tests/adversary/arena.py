@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Choice, Entry, Kind, Outcome
 from signoff.orchestrator.events import Event
 from signoff.storage.ledger import Ledger
 from signoff.usecases.harness import Harness, find_plan

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Kind, Outcome
 from signoff.errors import LedgerBroken
 from tests.adversary.arena import HONEST, Arena
 

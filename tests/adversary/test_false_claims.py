@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind, Outcome
 from signoff.errors import PlanNotFound, WorkspaceMissing
 from tests.adversary.arena import HONEST, Arena
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from tests.adversary.arena import CHECK, HONEST, Arena
 
 PASS = "echo 'exit 0' > tests/check.sh"

@@ -10,8 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from signoff.agents.session import PlanSession, SessionReport
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Choice, Entry, Kind
 from signoff.domain.session import ToolCall
 from signoff.settings.loading import SessionPolicy
 from signoff.usecases.harness import Harness, find_plan

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from signoff.agents.session import PlanSession
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, SessionStanding
 from signoff.domain.verdict import Verdict

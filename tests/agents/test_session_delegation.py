@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from signoff.agents.session import PlanSession
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Choice, Draft, Kind
 from signoff.domain.plan import Budget, Cost
 from signoff.domain.session import DEEPEST_DELEGATION, Decision, SessionStanding
 from signoff.usecases.open_session import open_session

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.plan import Cost
 from signoff.domain.session import Decision, SessionStanding, session_id_of
 from signoff.settings.loading import SelfSetRule, SessionPolicy

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.session import Decision
 from signoff.settings.loading import RatchetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from signoff.domain.digests import canonical_json, digest_of
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
+from signoff.domain.ledger import GENESIS, Choice, Draft, Entry, Kind, entry_hash
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 
 AT = "2026-01-02T03:04:05.000006+00:00"

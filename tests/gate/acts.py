@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.domain.plan import (
     Contract,
     Effects,

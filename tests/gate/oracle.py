@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Cause, Choice, Entry, Kind
 from signoff.domain.plan import Contract, Plan, RedFirst, Step, expand
 from signoff.domain.verdict import Phase, Result
 

@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from signoff.domain.digests import canonical_json
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, entry_hash
+from signoff.domain.ledger import GENESIS, Cause, Choice, Draft, Entry, Kind, Outcome, entry_hash
 from signoff.domain.plan import (
     Contract,
     Effects,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.plan import Plan, Step
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.gate.actions import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Choice
+from signoff.domain.ledger import Cause, Choice
 from signoff.domain.plan import Budget, Cost, Step
 from signoff.gate.state import Grant, attempt_limit_s, budget_left, fits_beside, shortfall
 from tests.gate.scribe import Scribe, plan_of, step

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.domain.plan import Budget, Effects, OnFail, Plan, RedFirst, Then
 from signoff.gate.actions import Finish, Wait
 from signoff.gate.gate import Gate, evaluate

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.plan import Then
 from signoff.domain.verdict import Phase, Reason, Result
 from signoff.gate.actions import Count, Dispatch, Escalate, Fail, JudgeStep, next_action

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Kind, Outcome
 from signoff.domain.plan import Cost
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.fold import fold

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind
 from signoff.domain.plan import RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import Sweep, next_action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.plan import Contract, Effects, Holds, RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.gate import Gate, Missing

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.facts import SessionWork
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.plan import RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import EscalateHeldBefore, Finish, Sweep, Wait, next_action

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause, Choice
+from signoff.domain.ledger import Cause, Choice
 from signoff.domain.plan import Effects, RedFirst
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import Dispatch, JudgeStep, next_action

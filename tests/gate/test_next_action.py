@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.plan import RedFirst, Then
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.actions import (

@@ -8,8 +8,8 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from signoff.domain.ledger import Kind
-from signoff.domain.opinion import OpinionGiven, OpinionResult
 from signoff.domain.plan import Plan
+from signoff.domain.second_look import OpinionGiven, OpinionResult
 from signoff.gate.fold import fold
 from signoff.gate.gate import evaluate
 from signoff.gate.state import State

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.domain.verdict import Phase, Result
 from signoff.gate.gate import Gate
 from signoff.gate.subjects import StepState

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from signoff.agents.session import PlanSession
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Choice, Draft, Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, ToolCall
 from signoff.domain.verdict import Phase, Reason, Result, Verdict

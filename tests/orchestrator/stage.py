@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Choice, Draft, Entry, Kind, Outcome
 from signoff.domain.redaction import NOTHING_SECRET
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.errors import AlreadyAccepted, Fenced, Interrupted
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Doing, Driving, Event, Printed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from signoff.agents.assignment import Answer, AnswerKind, Assignment, AttemptReport
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind, Outcome
 from signoff.usecases.questions import open_items
 from tests.orchestrator.scripted_agent import Act, printed
 from tests.orchestrator.stage import Stage, step, write

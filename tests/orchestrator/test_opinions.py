@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from signoff.agents.opinions import AskedProvider
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Choice, Entry, Kind, Outcome
 from signoff.settings.policy import JudgeModel
 from signoff.settings.roles import Price
 from signoff.testing.conversation import ScriptedRequest

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from signoff.agents.assignment import Assignment, AttemptReport, Usage, UsageLimit
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind, Outcome
 from signoff.gate.record import Record
 from signoff.orchestrator.escalations import LONGEST_PARK_S, park_s
 from tests.orchestrator.scripted_agent import printed

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind, Outcome
 from signoff.domain.plan import PlanStatus
 from signoff.gate.state import State
 from signoff.orchestrator.projection import PlanFileProjection

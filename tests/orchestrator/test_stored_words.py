@@ -6,8 +6,7 @@ from enum import StrEnum
 
 import pytest
 
-from signoff.domain.escalation import Cause, Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.domain.verdict import FailureClass, Isolation, Phase, Reason, Result
 from signoff.orchestrator import engine
 

@@ -20,8 +20,7 @@ from truth.report import Report, play
 from truth.standins import NAMES
 from truth.workers import play_all
 
-from signoff.domain.escalation import Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind
 from signoff.domain.verdict import Isolation, Reason, Result
 from signoff.process.sandboxes import best_isolation
 

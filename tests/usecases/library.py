@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from signoff.orchestrator.events import Event
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.run import RunOptions, RunReport, run_plan

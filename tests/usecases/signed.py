@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Draft, Entry, entry_hash
+from signoff.domain.ledger import Choice, Draft, Entry, Outcome, entry_hash
 from signoff.storage.home import Home
 from signoff.usecases.approve import approve, propose
 from signoff.usecases.bundle import BundleAudit, BundleReport, audit_bundle, write_bundle

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Choice, Kind, Outcome
 from signoff.domain.plan import PlanStatus
 from signoff.errors import (
     ApprovalRefused,

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Kind, Outcome
 from signoff.domain.verdict import Isolation
 from signoff.errors import SandboxMissing
 from signoff.process.sandboxes import probe_sandboxes

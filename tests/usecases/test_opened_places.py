@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Kind, Outcome
 from signoff.domain.verdict import Isolation
 from signoff.usecases.harness import find_plan
 from signoff.usecases.run import RunOptions, run_plan

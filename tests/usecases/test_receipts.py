@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Kind, Outcome
 from signoff.domain.verdict import Result
 from signoff.errors import LedgerBroken, NoSuchRun, PlanConflict, ProofInvalid
 from signoff.usecases.audit import audit_plan

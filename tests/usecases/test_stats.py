@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Choice, Outcome
+from signoff.domain.ledger import Choice, Outcome
 from signoff.usecases.inbox import answer
 from signoff.usecases.questions import open_items
 from signoff.usecases.stats import StatsReport, Tally, read_stats

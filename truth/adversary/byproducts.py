@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Reason, Result
 from truth.adversary.steering import FILES, REWRITES_REPORTS, UNITTEST
 from truth.case import Case, Refused

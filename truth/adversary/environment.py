@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from truth.adversary.steering import FILES, PYTEST, REWRITES_REPORTS, UNITTEST
 from truth.case import CHECK, Case, Refused
 

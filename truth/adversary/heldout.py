@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Reason, Result
 from truth.adversary.forgery import HELD_OUT, UNSEEN
 from truth.case import Case, Refused

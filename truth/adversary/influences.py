@@ -6,7 +6,7 @@ tool whatever that reads a file of the workspace and goes by it.
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Isolation, Reason, Result
 from truth.case import Case, Files, Refused
 from truth.plans import plan, step

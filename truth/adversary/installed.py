@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Reason
 from truth.case import Case, Files, Refused
 from truth.honest.installed import EXPECTS, installed

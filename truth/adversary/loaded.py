@@ -7,7 +7,7 @@ stands for any tool that nobody here ever heard of; it is installed outside the 
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Reason
 from truth.adversary.influences import CALC, PYTEST
 from truth.case import Case, Files, Refused

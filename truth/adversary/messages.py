@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Isolation
 from truth.case import CHECK, PROTECTS_TESTS, WORK, Case, Refused
 from truth.plans import plan, step

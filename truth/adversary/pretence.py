@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Isolation, Reason, Result
 from truth.adversary.forgery import BEHIND, PREPARE, UNSEEN
 from truth.adversary.steering import CALC, FILES, UNITTEST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.verdict import Isolation, Reason, Result
 from truth.case import PROTECTS_TESTS, Case, Door, Refused
 from truth.standins import TARN, TARN_STYLES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Choice
 from signoff.domain.verdict import Reason
 from truth.adversary.tampering import PASS
 from truth.case import Act, Case, Refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Choice
 from truth.case import WORK, Accepted, Act, Case
 
 RUNS_BUILD = "import sys\nsys.exit(open('build/app').read() != 'built\\n')\n"

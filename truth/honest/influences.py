@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Choice
 from truth.adversary.influences import CALC, FILES, OBEY, PYTEST
 from truth.case import Accepted, Act, Case
 from truth.plans import plan, step

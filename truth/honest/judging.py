@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Choice
 from truth.case import CHECK, PROTECTS_TESTS, WORK, Accepted, Act, Case
 from truth.plans import plan, step
 

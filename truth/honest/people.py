@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.domain.escalation import Choice
+from signoff.domain.ledger import Choice
 from truth.case import CHECK, PROTECTS_TESTS, WORK, Accepted, Act, Case, Door
 from truth.plans import plan, step
 

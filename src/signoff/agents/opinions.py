@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from signoff.agents.assignment import Assignment
 from signoff.agents.command import CommandAgent
 from signoff.agents.presets import with_preset
-from signoff.domain.opinion import ModelSaid
+from signoff.domain.second_look import ModelSaid
 from signoff.domain.text import decode_output
 from signoff.domain.verdict import Ending, Isolation
 from signoff.errors import Interrupted, ModelUnusable, how_to_install
@@ -26,17 +26,6 @@ _LOOK_EVERY_S = 0.2
 _RETRIES = 2
 _LONGEST_WAIT_S = 30.0
 _MILLION = 1_000_000
-
-
-class OpinionAsker(Protocol):
-    """Asks one model."""
-
-    @property
-    def settings(self) -> JudgeModel:
-        """The model, and the limits of an opinion."""
-
-    def ask(self, system: str, text: str, cancelled: Callable[[], bool]) -> ModelSaid:
-        """One answer; Interrupted when somebody stops it."""
 
 
 class AskedProvider(Struct, frozen=True):
@@ -142,15 +131,13 @@ class AskedClient(Struct, frozen=True):
 
 
 def open_asker(
-    settings: JudgeModel | None,
+    settings: JudgeModel,
     agent: CommandAgent,
     environ: Mapping[str, str],
     prices: Mapping[str, Price],
     workspace: Path,
-) -> OpinionAsker | None:
-    """The user's model or client; None where they name none."""
-    if settings is None:
-        return None
+) -> AskedClient | AskedProvider:
+    """The user's model or client."""
     if settings.agent:
         return AskedClient(settings, agent, workspace)
     return AskedProvider(settings, environ, prices)

@@ -23,13 +23,11 @@ from signoff.cli.show import (
     subject_words,
     versioned,
 )
-from signoff.domain.escalation import Cause, Choice, Outcome
 from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.globs import literal
-from signoff.domain.ledger import Entry, Kind
-from signoff.domain.opinion import JudgeCalibrated, OpinionGiven
+from signoff.domain.ledger import Cause, Choice, Entry, Kind, Outcome
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, Strength
 from signoff.domain.session import shown_list
-from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line, tail
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts
 from signoff.gate.record import Worked

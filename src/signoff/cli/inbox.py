@@ -12,7 +12,7 @@ from signoff.cli.events import item_json, show_item
 from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note, say
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.session import SESSION_PREFIX
 from signoff.storage.active import find_vault
 from signoff.usecases.inbox import LOOP, AnswerReport, answer, questions

@@ -23,8 +23,8 @@ from signoff.cli.show import (
     versioned,
 )
 from signoff.domain.plan import PlanStatus
+from signoff.domain.second_look import Strength
 from signoff.domain.session import SessionStanding
-from signoff.domain.strength import Strength
 from signoff.domain.text import moment, storable_path
 from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit

@@ -26,8 +26,8 @@ from signoff.cli.report import (
 )
 from signoff.cli.show import finding_line, note, say, say_json, versioned
 from signoff.cli.streams import leave_at_once
-from signoff.domain.escalation import Outcome
 from signoff.domain.findings import Finding
+from signoff.domain.ledger import Outcome
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.orchestrator.events import Reporter

@@ -14,7 +14,7 @@ from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import SELF_SET, say_session, show_left_out, show_status, status_json
 from signoff.cli.show import answer_json, note, picked, say_line
 from signoff.cli.streams import leave_at_once
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding
 from signoff.errors import Exit, NoVault, PlanNotFound
 from signoff.process.proctable import own_output

@@ -11,7 +11,7 @@ from signoff.cli.opening import open_plan
 from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import strength_of, tone_of
 from signoff.cli.show import count, note, say_json, say_line, say_marked, versioned
-from signoff.domain.strength import Strength, VersionKind
+from signoff.domain.second_look import Strength, VersionKind
 from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.settings.loading import MOST_JOBS

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, convert, field, to_builtins
 
-from signoff.domain.escalation import Cause, Choice, Outcome
+from signoff.domain.ledger import Cause, Choice, Outcome
 from signoff.domain.session import Basis, ClaimStatus, Declared, TaskBasis
 
 T = TypeVar("T")

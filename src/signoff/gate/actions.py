@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Cause, Outcome
+from signoff.domain.ledger import Cause, Outcome
 from signoff.domain.plan import (
     Contract,
     Effects,
@@ -14,7 +14,7 @@ from signoff.domain.plan import (
     Step,
     Then,
 )
-from signoff.domain.strength import DEFAULT_REQUIRED
+from signoff.domain.second_look import DEFAULT_REQUIRED
 from signoff.domain.verdict import FailureClass, Phase
 from signoff.gate.beside import (
     chosen,

@@ -11,12 +11,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from signoff.domain import facts
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Entry, Kind
-from signoff.domain.opinion import JudgeCalibrated, OpinionGiven
+from signoff.domain.ledger import Cause, Choice, Entry, Kind
 from signoff.domain.plan import Cost
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, Strength
 from signoff.domain.session import ToolCall
-from signoff.domain.strength import Strength
 from signoff.gate import fold_run, fold_session
 from signoff.gate.record import Judged, Record, Vouched
 from signoff.gate.state import State

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from signoff.domain import facts
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.plan import Cost
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.snapshot import Product
 from signoff.domain.verdict import Ending, Phase, Reason, TestCounts
 from signoff.gate.record import MOST_TURNED_BACK, CandidateAttempt, Judged, Record, Worked

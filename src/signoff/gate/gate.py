@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from signoff.domain.plan import Author, Postcondition, RedFirst, Step
 from signoff.domain.session import ROUND_BUDGET, SessionStanding
 from signoff.domain.text import escape_line

@@ -13,10 +13,9 @@ from signoff.domain.facts import (
     SessionStarted,
     StepTurnedBack,
 )
-from signoff.domain.opinion import OpinionGiven, OpinionResult
 from signoff.domain.plan import Budget, Plan
+from signoff.domain.second_look import OpinionGiven, OpinionResult, Strength
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall
-from signoff.domain.strength import Strength
 from signoff.domain.verdict import Ending, FailureClass, Phase, TestCounts, Verdict, failure_of
 
 MOST_TURNED_BACK = 2  # in a row; then the step is worked on in the workspace, by itself

@@ -12,10 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain import facts
-from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork
-from signoff.domain.ledger import Entry
-from signoff.domain.opinion import OpinionGiven
+from signoff.domain.ledger import Entry, Outcome
 from signoff.domain.plan import (
     Author,
     Contract,
@@ -27,9 +25,9 @@ from signoff.domain.plan import (
     Step,
     expand,
 )
+from signoff.domain.second_look import OpinionGiven, Strength
 from signoff.domain.session import AskedCondition
 from signoff.domain.snapshot import Product
-from signoff.domain.strength import Strength
 from signoff.domain.verdict import Isolation, TestCounts
 from signoff.gate.record import DerivedPlan, Judged, Record, SessionFacts
 

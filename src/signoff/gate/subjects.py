@@ -7,11 +7,10 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.opinion import OpinionGiven
+from signoff.domain.ledger import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
+from signoff.domain.second_look import OpinionGiven, Strength
 from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
-from signoff.domain.strength import Strength
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Result, TestCounts
 from signoff.gate.record import Record

@@ -15,10 +15,9 @@ from signoff.agents.assignment import (
 )
 from signoff.agents.prompt import build_prompt, gather
 from signoff.domain.digests import digest_bytes
-from signoff.domain.escalation import Cause
 from signoff.domain.facts import SessionWork
 from signoff.domain.globs import matches_any
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Cause, Draft, Kind
 from signoff.domain.plan import Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path

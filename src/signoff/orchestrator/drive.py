@@ -14,8 +14,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Cause, Draft, Entry, Kind, Outcome
 from signoff.domain.plan import PlanStatus, Postcondition, Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Phase, Verdict
@@ -39,6 +38,7 @@ from signoff.gate.actions import (
     Sweep,
     Wait,
     next_action,
+    required_strength,
 )
 from signoff.gate.fold import fold
 from signoff.orchestrator import escalations
@@ -47,9 +47,7 @@ from signoff.orchestrator.events import Appended, Doing, Driving
 from signoff.orchestrator.landing import Landing, judge_candidate, pick_candidate
 from signoff.orchestrator.lanes import Lanes
 from signoff.orchestrator.openrun import OpenRun
-from signoff.orchestrator.opinions import opinion_on
 from signoff.orchestrator.projection import STATUS_OF
-from signoff.orchestrator.strength import measure_strength, strong_enough
 from signoff.orchestrator.sweep import Baselines, FinalSweep
 from signoff.planfile.verify.rules_plan import proposed_lines
 from signoff.storage.engine import StorageCause
@@ -91,7 +89,7 @@ class Drive:
             JudgeCandidate: partial(judge_candidate, self),
             JudgeStep: self._judge,
             Land: self.landing.land,
-            MeasureStrength: partial(measure_strength, self),
+            MeasureStrength: self._measure_strength,
             PickCandidate: partial(pick_candidate, self),
             ReadList: self._read_list,
             Sweep: self._sweep.perform,
@@ -233,7 +231,17 @@ class Drive:
 
     def second_look(self, step: Step, verdict: Verdict) -> Verdict:
         """The verdict, unless the contract is too weak or an opinion stands in its way."""
+        if not (step.rubric or required_strength(step, self.work.settings.policy)):
+            return verdict
+        from signoff.orchestrator.opinions import opinion_on  # noqa: PLC0415 - few steps ask
+        from signoff.orchestrator.strength import strong_enough  # noqa: PLC0415
+
         return opinion_on(self, step, strong_enough(self, step, verdict))
+
+    def _measure_strength(self, action: MeasureStrength) -> None:
+        from signoff.orchestrator.strength import measure_strength  # noqa: PLC0415 - by policy only
+
+        measure_strength(self, action)
 
     def verdict_draft(self, verdict: Verdict, attempt: int | None = None) -> Draft:
         """The ledger entry of a verdict."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy
 
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from signoff.errors import StorageFailed
 from signoff.testing.crash import EnginePoint, reach
 from signoff.workspace.folders import wait_for

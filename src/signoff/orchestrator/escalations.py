@@ -9,9 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from signoff.agents.assignment import UsageLimit
-from signoff.domain.escalation import Cause, Choice
 from signoff.domain.globs import literal
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Cause, Choice, Draft, Kind
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.text import escape_line, moment
 from signoff.domain.verdict import Reason

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.agents.assignment import Assignment, AttemptReport
-from signoff.domain.escalation import Cause
+from signoff.domain.ledger import Cause
 from signoff.domain.plan import Postcondition, Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.verdict import Verdict

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,12 +19,12 @@ from signoff.agents.assignment import (
     read_usage,
     read_work_s,
 )
-from signoff.agents.opinions import OpinionAsker
 from signoff.agents.prompt import Setback
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
 from signoff.domain.ledger import GENESIS, Draft, Kind
 from signoff.domain.plan import Plan, Step
+from signoff.domain.second_look import ModelSaid
 from signoff.domain.snapshot import Change, ChangeKind
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Isolation, Reason
@@ -37,6 +37,7 @@ from signoff.places import ATTEMPT_VARIABLE
 from signoff.process.command import Mount
 from signoff.process.leftovers import WORKSPACE_VARIABLE, kill_marked
 from signoff.settings.loading import Settings
+from signoff.settings.policy import JudgeModel
 from signoff.settings.roles import HUMAN_ROLE
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import Fence
@@ -45,11 +46,24 @@ from signoff.verification.judge import Judge
 from signoff.verification.pins import Pins
 from signoff.verification.protection import file_of
 from signoff.verification.rooms import Rooms
-from signoff.verification.setup import SetUps
 from signoff.workspace.beside import WorkspaceAt
 from signoff.workspace.cleanroom import CleanRoom
 from signoff.workspace.folders import opened_root, remove_any
 from signoff.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from signoff.verification.setup import SetUps
+
+
+class OpinionAsker(Protocol):
+    """Asks one model."""
+
+    @property
+    def settings(self) -> JudgeModel:
+        """The model, and the limits of an opinion."""
+
+    def ask(self, system: str, text: str, cancelled: Callable[[], bool]) -> ModelSaid:
+        """One answer; Interrupted when somebody stops it."""
 
 
 class AttemptAgent(Protocol):

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.opinion import OpinionGiven, OpinionResult, RubricAnswer
 from signoff.domain.plan import Postcondition, Step
+from signoff.domain.second_look import OpinionGiven, OpinionResult, RubricAnswer
 from signoff.domain.text import escape_line
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.gate.state import State

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Entry, Kind, Outcome
 from signoff.domain.plan import Mark, PlanStatus
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError
 from signoff.gate.gate import GateReport, evaluate

@@ -20,8 +20,8 @@ from signoff.domain.globs import matches_any
 from signoff.domain.languages import is_test, language_of
 from signoff.domain.ledger import Kind
 from signoff.domain.plan import Postcondition, Step
+from signoff.domain.second_look import Score, Strength, Unnoticed, VersionKind
 from signoff.domain.snapshot import FileKind
-from signoff.domain.strength import Score, Strength, Unnoticed, VersionKind
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts, Verdict
 from signoff.errors import Interrupted, RoomTooDear
 from signoff.gate.actions import MeasureStrength, required_strength

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Outcome
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Kind, Outcome
 from signoff.domain.plan import Contract, Effects, Postcondition, Step
 from signoff.domain.snapshot import Change
 from signoff.domain.text import storable_path
@@ -24,7 +23,6 @@ from signoff.gate.gate import Gate, evaluate
 from signoff.gate.subjects import StepState, is_stale
 from signoff.orchestrator import escalations
 from signoff.orchestrator.events import Doing
-from signoff.orchestrator.opinions import opinion_for_person, opinion_on
 from signoff.testing.crash import CrashPoint, reach
 from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.evidence import Case
@@ -256,6 +254,10 @@ class FinalSweep:
 
     def _judge(self, subject: Step | Postcondition) -> Verdict:
         verdict = self._ahead.pop(subject.id, None) or self._drive.judge(subject, Phase.SWEEP)
+        if not subject.rubric:
+            return verdict
+        from signoff.orchestrator.opinions import opinion_on  # noqa: PLC0415 - few have a rubric
+
         return opinion_on(self._drive, subject, verdict)
 
     def _anything_stale(self, content: str) -> bool:
@@ -338,7 +340,11 @@ class FinalSweep:
         if vouched is not None and vouched.snapshot == content:
             return True
         allowed = not drive.work.settings.policy.forbid_waivers
-        told = opinion_for_person(drive, post, content)
+        told: tuple[str, ...] = ()
+        if post.rubric:
+            from signoff.orchestrator.opinions import opinion_for_person  # noqa: PLC0415
+
+            told = opinion_for_person(drive, post, content)
         drive.append(escalations.ask_for_word(drive.state, post, content, told, allowed=allowed))
         return False
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from signoff.agents.loop.asking import open_model
 from signoff.agents.loop.limits import Ended, LoopReport
 from signoff.agents.session import PlanSession, SessionReport
-from signoff.domain.escalation import Outcome
+from signoff.domain.ledger import Outcome
 from signoff.domain.plan import PlanStatus
 from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
 from signoff.errors import (

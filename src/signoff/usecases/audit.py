@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Cause, Choice, Draft, Entry, Kind
 from signoff.domain.plan import Contract, Postcondition, Step
 from signoff.domain.receipt import WaiverProof
 from signoff.domain.snapshot import Change, Snapshot

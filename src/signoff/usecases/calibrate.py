@@ -15,8 +15,8 @@ from signoff.agents.command import CommandAgent
 from signoff.agents.opinions import open_asker
 from signoff.domain.languages import is_test, is_work
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.plan import Step
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.text import moment
 from signoff.errors import ConfigInvalid, NoSuchRun
 from signoff.gate.state import State

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Draft, Kind, Outcome
 from signoff.errors import Held, NoSuchRun, SignoffError
 from signoff.gate.actions import Finish, next_action
 from signoff.orchestrator.openrun import lost_attempts

@@ -19,8 +19,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from signoff.agents.pooled import POOL_VARIABLE
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.names import shown_name
 from signoff.domain.text import decode_output
 from signoff.domain.verdict import Ending

@@ -14,11 +14,9 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Entry, Kind, Outcome
 from signoff.domain.plan import Plan, PlanStatus
 from signoff.errors import LedgerBroken, SignoffError
-from signoff.gate.actions import Wait, next_action
 from signoff.gate.fold import fold
 from signoff.gate.gate import Gate, evaluate
 from signoff.gate.state import State
@@ -273,6 +271,8 @@ def fold_run(history: PlanHistory, plan: Plan, run: str | None = None) -> State:
 
 def must_wait(history: PlanHistory, plan: Plan, pins: Pins, until: float) -> bool:
     """True when driving the newest run does nothing before a person answers, or before `until`."""
+    from signoff.gate.actions import Wait, next_action  # noqa: PLC0415 - hooks drive nothing
+
     policy = settings_from_pin(pins.settings).policy
     state = fold_run(history, plan)
     due = any(q.until is not None and q.until <= until for q in state.questions.values())

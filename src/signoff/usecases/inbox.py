@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Choice, Draft, Entry, Kind, Outcome
 from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
+from signoff.gate.beside import needs_the_line
 from signoff.orchestrator.openrun import LaneMaker
 from signoff.process.environment import safe_search_path
 from signoff.usecases.harness import Harness
@@ -18,6 +21,23 @@ def lanes_need(work: OpenWork) -> str:
     if not work.judge.rooms.by_default:
         return "clean rooms, which `[sandbox] clean_room` turns off"
     return ""
+
+
+def lanes_of(
+    harness: Harness, work: OpenWork, asked: int | None, tell: Callable[[str], None]
+) -> LaneMaker | None:
+    """Lanes as many as were asked for; one is needed where an earlier driver had some."""
+    steps = work.approved.plan.steps
+    # Where nobody says how many, a plan that asks for candidates gets them at once.
+    jobs = asked or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
+    if why_not := lanes_need(work):
+        if jobs > 1 and sum(len(step.roles) for step in steps) > 1:
+            tell(f"agents work one after the other: side by side needs {why_not}")
+        return None
+    for subject in work.approved.plan.subjects if jobs > 1 else ():
+        if subject.contract is not None and (line := needs_the_line(subject.contract)):
+            tell(f"{subject.id}: in line, not beside others: `{line}`")
+    return lane_maker(harness, work, jobs)
 
 
 def lane_maker(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker:

@@ -18,9 +18,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.escalation import Cause, Choice
 from signoff.domain.globs import matches_any
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Cause, Choice, Draft, Kind
 from signoff.domain.names import shown_name
 from signoff.errors import NotSignedOff, UsageError
 from signoff.gate.dependencies import Finished, MergeOrder, merge_order

@@ -39,7 +39,7 @@ from signoff.workspace.byproducts import is_dependency
 from signoff.workspace.caches import LooseCopies
 from signoff.workspace.folders import find_repository
 from signoff.workspace.ignore import IgnoreRules, read_ignore_rules
-from signoff.workspace.times import ApprovedTimes
+from signoff.workspace.records import ApprovedTimes
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 

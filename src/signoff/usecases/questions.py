@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Kind
+from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.storage.ledger import Ledger
 from signoff.usecases.harness import PlanLocation, is_surely_gone
 

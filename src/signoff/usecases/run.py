@@ -17,21 +17,18 @@ from msgspec.structs import replace
 
 from signoff import __version__
 from signoff.agents.command import CommandAgent
-from signoff.agents.opinions import open_asker
 from signoff.agents.pooled import pooled
 from signoff.agents.presets import with_presets
 from signoff.agents.troubles import check_role
-from signoff.domain.escalation import Outcome
 from signoff.domain.facts import SessionWork, read_fact
 from signoff.domain.findings import Finding
-from signoff.domain.ledger import GENESIS, Draft, Entry, Kind
+from signoff.domain.ledger import GENESIS, Draft, Entry, Kind, Outcome
 from signoff.domain.plan import PlanStatus
 from signoff.domain.verdict import Result
 from signoff.errors import NotApproved, SignoffError, UnknownRole
-from signoff.gate.beside import needs_the_line
 from signoff.orchestrator.drive import Drive
 from signoff.orchestrator.events import Appended, Printed, Reporter
-from signoff.orchestrator.openrun import LaneMaker, OpenRun
+from signoff.orchestrator.openrun import OpenRun, OpinionAsker
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.settings.policy import HeldBeforeRule
 from signoff.settings.roles import HUMAN_ROLE
@@ -56,7 +53,7 @@ from signoff.usecases.history import (
     require_proved,
     role_words,
 )
-from signoff.usecases.lanes import lane_maker, lanes_need, strength_rooms
+from signoff.usecases.lanes import lanes_of, strength_rooms
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
@@ -355,9 +352,9 @@ def _open_run(
         judge=work.judge,
         guards=work.guards,
         agent=pooled(agent, harness.home.locks, environ, options.jobs or 1, place.path),
-        opinions=open_asker(settings.judge, agent, environ, settings.prices, place.workspace),
+        opinions=_asker(harness, agent, place),
         wait=options.wait,
-        lanes=_lanes(harness, work, options),
+        lanes=None if options.session else lanes_of(harness, work, options.jobs, options.tell),
         rooms=strength_rooms(harness, work, options.jobs or settings.jobs),
         agent_isolation=work.enclosure.of_agents,
         projection=projection_of(harness, place),
@@ -371,19 +368,14 @@ def _open_run(
     )
 
 
-def _lanes(harness: Harness, work: OpenWork, options: RunOptions) -> LaneMaker | None:
-    """Lanes as many as were asked for; one is needed where an earlier driver had some."""
-    steps = work.approved.plan.steps
-    # Where nobody says how many, a plan that asks for candidates gets them at once.
-    jobs = options.jobs or max([harness.settings.jobs, *(len(step.roles) for step in steps)])
-    if (why_not := lanes_need(work)) and jobs > 1 and sum(len(s.roles) for s in steps) > 1:
-        options.tell(f"agents work one after the other: side by side needs {why_not}")
-    if why_not or options.session is not None:
+def _asker(harness: Harness, agent: CommandAgent, place: PlanLocation) -> OpinionAsker | None:
+    """The user's model or client for opinions; None where they name none."""
+    settings = harness.settings
+    if settings.judge is None:
         return None
-    for subject in work.approved.plan.subjects if jobs > 1 else ():
-        if subject.contract is not None and (line := needs_the_line(subject.contract)):
-            options.tell(f"{subject.id}: in line, not beside others: `{line}`")
-    return lane_maker(harness, work, jobs)
+    from signoff.agents.opinions import open_asker  # noqa: PLC0415 - few have a model for this
+
+    return open_asker(settings.judge, agent, harness.environ, settings.prices, place.workspace)
 
 
 def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:

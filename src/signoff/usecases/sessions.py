@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Entry, Kind, Outcome
 from signoff.domain.session import SESSION_PREFIX, SessionStanding, session_id_of
 from signoff.errors import LedgerBroken, NoSuchRun, SignoffError
 from signoff.gate.fold import fold

@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Choice, Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Choice, Entry, Kind, Outcome
 from signoff.domain.plan import Plan, Postcondition, Step
 from signoff.domain.receipt import (
     AcceptanceProof,

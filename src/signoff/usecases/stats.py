@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from signoff.domain.facts import read_fact
 from signoff.domain.ledger import Entry, Kind
-from signoff.domain.opinion import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.receipt import Agent
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, OpinionResult
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
 from signoff.gate.fold import fold

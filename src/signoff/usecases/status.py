@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from signoff.domain.escalation import Outcome
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Entry, Kind, Outcome
 from signoff.domain.plan import Cost, PlanStatus
 from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable

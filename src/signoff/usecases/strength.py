@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Step
-from signoff.domain.strength import Strength
+from signoff.domain.second_look import Strength
 from signoff.domain.verdict import Phase
 from signoff.errors import NoSuchRun, UsageError
 from signoff.gate.actions import required_strength

@@ -46,7 +46,6 @@ from signoff.verification.protection import (
 )
 from signoff.verification.rooms import Instead, Rooms, who_moved
 from signoff.verification.since_approval import SinceApproval, texts_on
-from signoff.verification.trials import may_differ_here
 from signoff.verification.verdicts import (
     NEEDS_WORKSPACE,
     UnboundVerdict,
@@ -65,7 +64,7 @@ from signoff.verification.verdicts import (
 )
 from signoff.workspace.byproducts import too_large_to_copy
 from signoff.workspace.opened import Blobs, OpenedFiles, OpenWatch, read_before
-from signoff.workspace.times import with_times
+from signoff.workspace.records import with_times
 from signoff.workspace.workspace import Workspace
 
 CONFIRMATIONS = 3  # judgings that must agree when a contract contradicts what it said before
@@ -202,7 +201,7 @@ class Judge(Struct, frozen=True):
         self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, spot: JudgingPlace
     ) -> Verdict:
         """Find out if something of the machine keeps the check from working."""
-        from signoff.verification.trials import Trial, denied_since  # noqa: PLC0415 - of failures
+        from signoff.verification.trials import Trial, denied_since, may_differ_here  # noqa: PLC0415
 
         if not case.before_work:
             told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)

@@ -10,10 +10,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signoff.commands.settings import only_needs_differ
-from signoff.domain.globs import intersect, literal, matches_any
+from signoff.domain.globs import has_wildcard, intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
-from signoff.domain.snapshot import Change, FileKind, Manifest, Snapshot
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest, Snapshot
 from signoff.domain.text import storable_path
 from signoff.errors import LedgerBroken, StorageFailed
 from signoff.planfile.subjects import looked_at, says
@@ -23,15 +23,13 @@ from signoff.verification.influences.changed import Approved, CheckFacts, Influe
 from signoff.verification.influences.gathered import INSTALLED, PRESENT, ShellText
 from signoff.verification.influences.ignored import LooseFiles, changed_byproducts
 from signoff.verification.influences.rules import influences_of, texts_of
-from signoff.verification.influences.times import find_retimed
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
 from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Blobs, OpenedFiles
-from signoff.workspace.records import folders_above
-from signoff.workspace.times import ApprovedTimes
+from signoff.workspace.records import ApprovedTimes, Times, folders_above
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 
@@ -319,3 +317,40 @@ def _installed(root: Path, byproducts: tuple[str, ...], environment: str) -> dic
     """Digests like `installed`, looked at once for as long as nothing changes."""
     del environment
     return installed(root, byproducts)
+
+
+_UNSEEN = OpenedFiles(why_not="a look at a time is not seen")
+
+
+def find_retimed(
+    seen: Mapping[str, Times],
+    then: ApprovedTimes,
+    now: Manifest,
+    approved: Approved,
+    facts: CheckFacts,
+) -> dict[Influence, int]:
+    """Influences by their time, each with the time that it has when it is judged once more.
+
+    Work may be newer than approved: an agent could change it as well. Nothing may be older, or a
+    tool takes what was made of it before for current. A file that changed has the time of the
+    system's own record then, so that what is made of it is made again.
+    """
+    touched: dict[str, int] = {}
+    older: dict[str, int] = {}
+    for path, times in seen.items():
+        if path in then.files and now.get(path) == approved.manifest.get(path):
+            if times.modified_ns != then.files[path]:
+                found = older if times.modified_ns < then.files[path] else touched
+                found[path] = then.files[path]
+        elif times.modified_ns < then.taken_ns <= times.changed_ns:
+            older[path] = times.changed_ns
+    exact = {path for path in facts.produces if not has_wildcard(path)}
+    meant = (path for path in older if not (path in exact or matches_any(facts.allowed, path)))
+    changes = (Change(path, ChangeKind.MODIFIED) for path in touched)
+    # Neither words nor what the contract looks into say that a time may change.
+    silent = replace(facts, task="", makes=True)
+    decide = find_influences(changes, now, approved, silent, _UNSEEN)
+    return {
+        **{Influence(path, "dated before what was made of it"): older[path] for path in meant},
+        **{Influence(i.path, f"touched and not changed, {i.why}"): touched[i.path] for i in decide},
+    }

@@ -21,13 +21,16 @@ from signoff.workspace.objects import ObjectStore, replace_file
 from signoff.workspace.records import (
     FilesByFolder,
     Folders,
+    Times,
     changes_between,
     closed_to_owner,
     content_digest,
     encoded_entries,
     files_by_folder,
     folders_above,
+    put_times,
     source_states,
+    times_of,
 )
 from signoff.workspace.store import (
     SnapshotStore,
@@ -38,7 +41,6 @@ from signoff.workspace.store import (
     stat_cache_file,
     stored_by_folder,
 )
-from signoff.workspace.times import Times, put_times, times_of
 from signoff.workspace.walk import Scan, Territory, scan
 
 _KEPT_ANSWERS = 10

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.opinion import ModelSaid, OpinionGiven, OpinionResult
 from signoff.domain.plan import Contract, Step
+from signoff.domain.second_look import ModelSaid, OpinionGiven, OpinionResult
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.orchestrator.opinions import weigh
 from signoff.verification.opinion.answer import AnswerVoid, read_claims

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 from signoff.verification.strength.drafts import edited
 from signoff.verification.strength.hunks import hunks_of
 from signoff.verification.strength.versions import StepChange, wrong_versions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 from signoff.verification.strength.versions import StepChange, WrongVersion, wrong_versions
 from tests.verification.strength.changes import SAMPLES, change
 

@@ -16,8 +16,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from signoff.domain.digests import digest_of
-from signoff.domain.escalation import Cause, Choice
-from signoff.domain.ledger import Draft, Entry, Kind
+from signoff.domain.ledger import Cause, Choice, Draft, Entry, Kind
 from signoff.domain.plan import Contract, Plan
 from signoff.domain.redaction import REDACTED, Redactor
 from signoff.domain.session import SESSION_PREFIX, Basis

@@ -11,8 +11,7 @@ from msgspec import to_builtins
 from signoff.agents.sessions.chain import Refused, SessionChain
 from signoff.agents.sessions.evidence import HOW, resolve
 from signoff.agents.sessions.finishing import show_verdict
-from signoff.domain.escalation import Cause
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Cause, Draft, Kind
 from signoff.domain.plan import Author, Plan, Postcondition, Step
 from signoff.domain.session import ClaimStatus, shown_list
 from signoff.domain.text import escape_line

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from signoff.agents.sessions.chain import SessionChain
-from signoff.domain.escalation import Cause
-from signoff.domain.ledger import Draft, Kind
+from signoff.domain.ledger import Cause, Draft, Kind
 from signoff.domain.plan import Author, Cost, Postcondition, Step
 from signoff.domain.session import ClaimStatus, Decision, SessionStanding
 from signoff.domain.text import escape, escape_line, tail

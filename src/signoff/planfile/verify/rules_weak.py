@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from signoff.commands.imports import HomeMade, deciding_programs, files_imported
-from signoff.commands.looking import Look, looks_of
+from signoff.commands.looking import HomeMade, Look, deciding_programs, files_imported, looks_of
 from signoff.commands.statuses import ZERO
 from signoff.domain.findings import Finding
 from signoff.domain.globs import matches_any

@@ -25,7 +25,7 @@ from signoff.verification.influences.packages import STARTUP_MARK, startup_code
 from signoff.verification.pins import Pins, fingerprint
 from signoff.workspace.caches import LooseCopies
 from signoff.workspace.opened import OpenedFiles
-from signoff.workspace.times import Times
+from signoff.workspace.records import Times
 from signoff.workspace.walk import byproduct_digests
 from signoff.workspace.workspace import Workspace
 

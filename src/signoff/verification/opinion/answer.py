@@ -8,7 +8,7 @@ from msgspec import DecodeError, Struct, ValidationError, convert
 from msgspec.json import decode
 from msgspec.structs import replace
 
-from signoff.domain.opinion import ClaimOpinion, RubricAnswer
+from signoff.domain.second_look import ClaimOpinion, RubricAnswer
 from signoff.domain.text import escape_line
 from signoff.verification.opinion.material import OpinionMaterial
 

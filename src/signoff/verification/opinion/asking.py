@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from signoff.domain.digests import digest_bytes, digest_of
-from signoff.domain.opinion import (
+from signoff.domain.plan import Postcondition, Step
+from signoff.domain.second_look import (
     ClaimOpinion,
     ModelSaid,
     OpinionGiven,
@@ -16,7 +17,6 @@ from signoff.domain.opinion import (
     OpinionResult,
     joined,
 )
-from signoff.domain.plan import Postcondition, Step
 from signoff.domain.verdict import Verdict
 from signoff.verification.opinion.answer import AnswerVoid, read_claims
 from signoff.verification.opinion.material import (

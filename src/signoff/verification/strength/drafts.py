@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 
 
 class TextEdit(Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from tree_sitter import Node
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import TextEdit, VersionDraft, quoted
 from signoff.verification.strength.grammars import SyntaxPlace, SyntaxTree

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from tree_sitter import Node
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 from signoff.verification.strength import grammars
 from signoff.verification.strength.drafts import VersionDraft
 from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree, read

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from signoff.domain.strength import VersionKind
+from signoff.domain.second_look import VersionKind
 from signoff.verification.strength.drafts import VersionDraft, edited, quoted
 from signoff.verification.strength.grammars import SyntaxTree, changed_functions, read
 from signoff.verification.strength.hunks import (
