@@ -53,6 +53,13 @@ def test_a_named_test_that_is_gone_or_skipped_is_named() -> None:
     assert said(then, counted({"a": PASSED, "b": PASSED, "c": PASSED})) == ""
 
 
+def test_a_runner_that_names_no_test_any_more_is_held_to_the_number() -> None:
+    then = counted({"a": FAILED, "b": FAILED})
+    assert said(then, TestCounts("pytest", skipped=2)).startswith("0 tests ran, 2 before")
+    assert said(then, TestCounts("pytest", passed=1, skipped=1)).startswith("1 test ran, 2 before")
+    assert said(then, TestCounts("pytest", passed=2)) == ""
+
+
 def test_a_case_of_a_test_may_have_another_value() -> None:
     then = counted({"t.py::p[1-2]": PASSED, "t.py::p[3-4]": FAILED, "t.py::q": PASSED})
     now = {"t.py::p[1-2]": PASSED, "t.py::q": PASSED}

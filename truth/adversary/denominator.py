@@ -326,6 +326,21 @@ CASES = (
         fields="",
     ),
     Case(
+        "a product that skips every test that was red",
+        Refused(Reason.TESTS, says="0 tests ran, 1 before the work began"),
+        files={
+            "calc.py": CALC,
+            "tests/__init__.py": "",
+            "tests/test_calc.py": "import unittest\n\nfrom calc import add\n\n\n"
+            "class T(unittest.TestCase):\n    def test_two(self):\n"
+            "        self.assertEqual(add(1, 1), 2)\n",
+        },
+        contract=UNITTEST,
+        agent="printf 'import unittest\\n\\ndef add(a, b):\\n"
+        "    raise unittest.SkipTest(\"no\")\\n' > calc.py",
+        fields="",
+    ),
+    Case(
         "fewer tests than demanded are not enough",
         Refused(Reason.TESTS, says="1 tests passed (unittest), expected at least 2"),
         files={"calc.py": CALC, "tests/__init__.py": ""},

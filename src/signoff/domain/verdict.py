@@ -151,7 +151,9 @@ class TestCounts(ByMeaning, frozen=True):
 
     def names_all(self, where: str) -> bool:
         """True when a report names every test that ran; with a name too many, none is believed."""
-        told = list(self.names.get(where, {}).values())
+        if where not in self.names:
+            return False
+        told = list(self.names[where].values())
         passed, failed = told.count(TestOutcome.PASSED), told.count(TestOutcome.FAILED)
         return passed == self.passed and self.failed - self.errors <= failed <= self.failed
 

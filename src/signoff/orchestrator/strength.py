@@ -43,8 +43,9 @@ from signoff.workspace.workspace import Workspace
 MOST_VERSIONS = 24
 NO_ROOMS = "it needs a sandbox that shows a copy in the workspace's place: bubblewrap or namespaces"
 NOTHING_CHANGED = "the work changed nothing of which wrong versions can be made"
-_TIMES_AS_LONG = 10  # as the contract, for all of it
-_SHORTEST_S = 3.0  # that a contract is taken to need: making a room takes time too
+_TIMES_AS_LONG = 10  # as one judging, for all of it
+_ROUNDS = 8  # of judging side by side: what there is time for, with some to spare
+_LEAST_S = 60.0  # that measuring may take, however quick the contract is
 _SLOWEST = 3  # times as long as the contract, for one version: then it does not end
 _LARGEST_TEXT = 1_000_000
 _MOST_TESTS = 200
@@ -65,7 +66,7 @@ class StrengthMeter(Struct, frozen=True):
 
     def measure(self, case: Case, spans: Spans) -> Strength:
         """Strength of the case's contract, by what the spans changed; incomplete says why."""
-        most = self.most or min(MOST_VERSIONS, _TIMES_AS_LONG * self._at_once)
+        most = self.most or min(MOST_VERSIONS, _ROUNDS * self._at_once)
         case = replace(case, run=None, provisional=True, beside=True, content=None)
         ends = (spans[0][0], spans[-1][1], sorted(self._changed(spans))) if spans else None
         pins, isolation = self.judge.pins.digest, self.judge.runner.enclosure.isolation
@@ -120,17 +121,18 @@ class StrengthMeter(Struct, frozen=True):
 
     def _judged(self, case: Case, content: str, versions: Versions, rooms: LaneMaker) -> Strength:
         """Judge what was made, after what it was made of: that has to hold there."""
+        began = time.monotonic()
         (plain,) = self._answers(case, [content], rooms, None)
         assert plain is not None, "only an interrupt ends it before"
         if not plain.kept:
             return Strength("", incomplete=f"the contract does not hold in a copy: {plain.message}")
         if not versions.chosen:
             return Strength("", notes=versions.notes, incomplete=NOTHING_CHANGED)
+        took_s = time.monotonic() - began
         contents = list(self._contents(content, versions.chosen, rooms))
-        took_s = max(plain.duration_s, _SHORTEST_S)
-        limit_s = min(case.contract.timeout_s, _SLOWEST * took_s)
+        limit_s = min(case.contract.timeout_s, max(_LEAST_S / _TIMES_AS_LONG, _SLOWEST * took_s))
         short = replace(case, contract=replace(case.contract, timeout_s=limit_s))
-        until = time.monotonic() + _TIMES_AS_LONG * took_s
+        until = time.monotonic() + max(_LEAST_S, _TIMES_AS_LONG * took_s)
         self.tell(f"judging {len(contents)} wrong versions")
         answers = self._answers(short, contents, rooms, until)
         return _counted(versions, plain, answers, heldout=case.contract.heldout is not None)
