@@ -77,7 +77,10 @@ class Scene:
         # Lanes need one; None is what a user has who configures nothing.
         default = jobs > 1 or isolation is None
         self._config = folder / "config.toml"
-        self._config.write_text("" if default else f'[sandbox]\nisolation = "{isolation}"\n')
+        # Its contracts hold before the work: what is measured is the harness.
+        policy = '[policy]\nheld_before = "allow"\n'
+        sandbox = "" if default else f'[sandbox]\nisolation = "{isolation}"\n'
+        self._config.write_text(policy + sandbox)
 
     @property
     def env(self) -> dict[str, str]:

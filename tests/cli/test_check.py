@@ -20,6 +20,8 @@ def two(project: Project) -> Project:
 
 def findings(project: Project, code: int = 1) -> list[tuple[str, str, str]]:
     found: list[dict[str, Any]] = project.signoff("check", "--json").exits(code).json["findings"]
+    # These plans ask for a file, which is all that they are about.
+    found = [f for f in found if f["code"] != "weak-contract"]
     return [(f["file"], f["severity"], f["code"]) for f in found]
 
 

@@ -30,6 +30,7 @@ def reviewed(desk: Desk) -> Desk:
             "Review the plan",
             LINT,
             target="reviewer",
+            may_change="plans/next.md",
             task="Here is a plan, plans/next.md. Correct it until it can be carried out.",
         )
     )
@@ -47,7 +48,7 @@ def test_a_reviewer_is_done_when_the_plan_it_reviews_verifies(desk: Desk, isolat
 
 
 def test_verify_without_writing_leaves_no_home_and_no_mark(project: Project) -> None:
-    project.agent("true").named("auth", step("Log in", "test -s login.txt"))
+    project.agent("true").named("auth", step("Log in", "grep -qx in login.txt"))
     before = project.read(".harness/PLAN-auth.md")
     project.signoff("verify", "auth", "--no-write").exits(0).shows("no findings; draft")
     project.signoff("check", "--no-write").exits(0).shows("1 plan, 0 errors")

@@ -173,7 +173,7 @@ def test_a_second_run_is_told_who_holds_the_plan_and_the_workspace(desk: Desk) -
 
 
 def test_a_reader_who_leaves_early_does_no_harm(desk: Desk) -> None:
-    desk.agent(WORK).plan(GROUND)
+    desk.agent(WORK).plan(GROUND).person('[policy]\nheld_before = "allow"\n')
     assert _first_line(desk, "run", "PLAN.md", "--yes").startswith("run ")
     desk.about_plan("status").exits(0)
     assert json.loads(_first_line(desk, "log", "PLAN.md", "--json"))["seq"] == 1

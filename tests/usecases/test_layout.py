@@ -17,7 +17,15 @@ PACKAGE = "signoff.usecases"
 # What several verbs go through: found → read from the ledger → pinned → opened; and who asks.
 PHASES = ("harness", "history", "openwork", "pinning")
 SHARED = {*PHASES, "marks", "merge_judging", "merged", "person", "questions"}
-SHARED |= {"sign_offs", "worked", "__init__", "seatfolder", "open_session", "session_records"}
+SHARED |= {
+    "workspaces",
+    "sign_offs",
+    "worked",
+    "__init__",
+    "seatfolder",
+    "open_session",
+    "session_records",
+}
 
 
 def _files() -> dict[str, str]:

@@ -337,7 +337,7 @@ CASES = (
         },
         contract=UNITTEST,
         agent="printf 'import unittest\\n\\ndef add(a, b):\\n"
-        "    raise unittest.SkipTest(\"no\")\\n' > calc.py",
+        '    raise unittest.SkipTest("no")\\n\' > calc.py',
         fields="",
     ),
     Case(

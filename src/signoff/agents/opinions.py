@@ -41,13 +41,13 @@ class AskedProvider(Struct, frozen=True):
             # The libraries of models load slowly, and are an extra.
             from pydantic_ai.messages import ModelRequest, UserPromptPart  # noqa: PLC0415
 
-            from signoff.agents.loop.asking import (  # noqa: PLC0415
+            from signoff.agents.loop.asking import (  # noqa: PLC0415 - likewise
                 Asker,
                 ContextFull,
                 ModelGaveUp,
                 open_model,
             )
-            from signoff.agents.loop.limits import LoopLimits  # noqa: PLC0415
+            from signoff.agents.loop.limits import LoopLimits  # noqa: PLC0415 - likewise
         except ImportError:
             return ModelSaid(failed=f"models need another package: {how_to_install('llm')}")
         wanted = self.settings

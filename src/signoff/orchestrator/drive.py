@@ -234,7 +234,7 @@ class Drive:
         if not (step.rubric or required_strength(step, self.work.settings.policy)):
             return verdict
         from signoff.orchestrator.opinions import opinion_on  # noqa: PLC0415 - few steps ask
-        from signoff.orchestrator.strength import strong_enough  # noqa: PLC0415
+        from signoff.orchestrator.strength import strong_enough  # noqa: PLC0415 - likewise
 
         return opinion_on(self, step, strong_enough(self, step, verdict))
 

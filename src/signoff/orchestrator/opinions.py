@@ -109,7 +109,7 @@ def _opinion(
         OpinionRequest,
         ask_for_opinion,
     )
-    from signoff.verification.opinion.material import (  # noqa: PLC0415
+    from signoff.verification.opinion.material import (  # noqa: PLC0415 - likewise
         SYSTEM,
         changed_contents,
         changed_files,

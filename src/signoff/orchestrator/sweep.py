@@ -342,7 +342,7 @@ class FinalSweep:
         allowed = not drive.work.settings.policy.forbid_waivers
         told: tuple[str, ...] = ()
         if post.rubric:
-            from signoff.orchestrator.opinions import opinion_for_person  # noqa: PLC0415
+            from signoff.orchestrator.opinions import opinion_for_person  # noqa: PLC0415 - rare
 
             told = opinion_for_person(drive, post, content)
         drive.append(escalations.ask_for_word(drive.state, post, content, told, allowed=allowed))

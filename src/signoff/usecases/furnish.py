@@ -1,4 +1,4 @@
-"""A fresh worktree made usable: what lanes share is copied into it, and its set-up runs once.
+"""`worktree` made usable: what lanes share is copied into it, and its set-up runs once.
 
 Nobody approved the worktree's configuration yet, so its set-up runs in a sandbox or not at all.
 Whatever fails is told; the worktree stays.

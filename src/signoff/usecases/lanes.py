@@ -1,4 +1,4 @@
-"""Makers of lanes and rooms: where agents work, and contracts are judged, beside the workspace."""
+"""`run`: makers of lanes, where agents work beside the workspace, and of rooms to judge in."""
 
 from __future__ import annotations
 

@@ -201,12 +201,12 @@ class Judge(Struct, frozen=True):
         self, case: Case, verdict: Verdict, judged: Verdict, before: Snapshot, spot: JudgingPlace
     ) -> Verdict:
         """Find out if something of the machine keeps the check from working."""
-        from signoff.verification.trials import Trial, denied_since, may_differ_here  # noqa: PLC0415
+        from signoff.verification import trials  # noqa: PLC0415 - of failures
 
         if not case.before_work:
             told = self.evidence.verdicts_on(case.subject, self.pins.snapshot)
-            return denied_since(judged, told, self.runner.enclosure, self.root)
-        if case.beside and may_differ_here(case, judged, self.pins.snapshot, self.rooms):
+            return trials.denied_since(judged, told, self.runner.enclosure, self.root)
+        if case.beside and trials.may_differ_here(case, judged, self.pins.snapshot, self.rooms):
             return judged  # it is not here now, and is tried later
 
         def run(place: JudgingPlace, runner: CheckRunner) -> Verdict:
@@ -216,7 +216,8 @@ class Judge(Struct, frozen=True):
             return replace(self, runner=runner)._run_once(case, verdict, before, place)[0]
 
         contract, texts = case.contract, self._texts(case.contract, before.digest)
-        return Trial(contract, texts, judged, spot, self.workspace, self.runner, run).explain()
+        about = contract, texts, judged, spot
+        return trials.Trial(*about, self.workspace, self.runner, run).explain()
 
     def _sealed(self, contract: Contract) -> bool:
         """True when nothing but the content can have changed the answer."""

@@ -270,12 +270,17 @@ def changed_functions(tree: SyntaxTree, lines: Collection[int]) -> Iterator[Chan
     """Functions with a name and a body, on lines that changed."""
     for place in tree.code():
         node, body = place.node, place.node.child_by_field_name("body")
-        if node.type not in tree.grammar.functions or body is None or node.has_error:
+        if node.type not in tree.grammar.functions or node.has_error or not _holds_code(body):
             continue
         rows = range(node.start_point[0] + 1, node.end_point[0] + 2)
         name = _name(tree, place)
-        if name and any(row in lines for row in rows):
+        if name and body is not None and any(row in lines for row in rows):
             yield ChangedFunction(name, node, body)
+
+
+def _holds_code(body: Node | None) -> bool:
+    """True unless nothing, or a comment alone, stands where a body has to be."""
+    return body is not None and any(child.type != "comment" for child in body.children)
 
 
 def _name(tree: SyntaxTree, place: SyntaxPlace) -> str:
