@@ -23,7 +23,14 @@ from typing import Any
 # Its own folder gives way to the repository, where the package lies.
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from truth.strength.playing import SIGNOFF, agent_that_leaves, isolated, run, write  # noqa: E402 - by the line above
+from truth.strength.playing import (  # noqa: E402 - by the line above
+    SIGNOFF,
+    agent_that_leaves,
+    isolated,
+    measured,
+    run,
+    write,
+)
 
 Files = dict[str, str]
 PYTHON = shlex.quote(sys.executable)
@@ -154,23 +161,10 @@ def replay(item: Item, variant: str, *, measure: bool = False) -> Outcome | None
         write(work, agent_that_leaves(top / "left"))
         ended = run([*SIGNOFF, "run", "PLAN.md", "--yes"], work, around)
         said = run([*SIGNOFF, "status", "PLAN.md", "--json"], work, around)
-        verdicts = [step["verdict"] for step in _json(said.stdout).get("steps", ())]
+        verdicts = [step["verdict"] for step in json.loads(said.stdout)["steps"]]
         signed = ended.returncode == 0
-        share = _strength(work, around) if measure and signed and variant == "honest" else None
+        share = measured(work, around) if measure and signed and variant == "honest" else None
         return Outcome(item.name, variant, signed, "unknown" in verdicts, share)
-
-
-def _strength(work: Path, around: dict[str, str]) -> float | None:
-    said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
-    return _json(said.stdout).get("share")
-
-
-def _json(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _plan(item: Item, impossible: bool) -> str:

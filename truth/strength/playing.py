@@ -118,12 +118,18 @@ def strength_of(case: StrengthCase) -> float | None:
         # Tests of something else hold before the work: here a remark is enough.
         around = isolated(Path(top), '[policy]\nheld_before = "allow"\n')
         run([*SIGNOFF, "run", "PLAN.md", "--yes"], work, around)
-        said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
-        try:
-            share = json.loads(said.stdout).get("share")
-        except (ValueError, AttributeError):
-            return None
-        return float(share) if share is not None else None
+        return measured(work, around)
+
+
+def measured(work: Path, around: dict[str, str]) -> float | None:
+    """Share that `signoff strength` tells of the plan's first step; None where it has none."""
+    said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
+    try:
+        found = json.loads(said.stdout)["steps"][0]["strength"]
+    except (ValueError, LookupError):
+        return None
+    complete = found is not None and found["share"] is not None and not found["incomplete"]
+    return found["share"] / 100 if complete else None
 
 
 def agent_that_leaves(folder: Path) -> dict[str, str]:

@@ -18,6 +18,9 @@ from signoff.settings.loading import MOST_JOBS
 from signoff.usecases.strength import StepStrength, StrengthReport, measure_plan
 
 _MOST = 1_000
+_AGAINST_TABLES = (
+    "a held-out check, or a test with generated input, notices answers to single inputs"
+)
 
 
 @click.command("strength")
@@ -96,7 +99,9 @@ def details(found: Strength) -> list[str]:
     lines = [" · ".join(kinds)] if found.kinds else []
     aside = [f"{count(found.neither, 'version')} said nothing"] if found.neither else []
     aside += [f"{found.left_out} more could be made"] if found.left_out else []
-    return [*lines, *(["; ".join(aside)] if aside else []), *found.notes]
+    aside = ["; ".join(aside)] if aside else []
+    special = any(version.kind is VersionKind.SPECIAL for version in found.unnoticed)
+    return [*lines, *aside, *found.notes, *([_AGAINST_TABLES] if special else [])]
 
 
 def _result(step: StepStrength) -> Result:
