@@ -141,8 +141,13 @@ class Desk:
         return self.file("signoff.toml", "\n".join(self.roles.values()))
 
     def person(self, config: str) -> Self:
-        """The person's own configuration; without a word about the sandbox, there is none."""
+        """The person's own configuration; without a word about the sandbox, there is none.
+
+        Without a word about the policy, plans of which nothing was red first are done all the same:
+        most tests are about something else.
+        """
         own = config if "[sandbox]" in config else f"{config}\n{UNCONFINED}"
+        own = own if "[policy]" in own else f'{own}\n[policy]\nheld_before = "allow"\n'
         (self.folder / "config.toml").write_text(own)
         return self
 

@@ -202,6 +202,7 @@ def test_a_postcondition_without_a_contract_asks_a_person_and_is_never_kept(desk
 
 
 def test_whether_a_contract_held_before_is_recorded_and_shown(desk: Desk) -> None:
+    desk.person('[policy]\nheld_before = "ask"\n')
     desk.file("ground", "firm\n").agent("true").plan(step("Lay the ground", FIRM))
     asked = "every contract held before the work, so none shows that anything was done"
     desk.run("--yes").exits(6).shows("held before: proves nothing about this step", asked)
@@ -220,6 +221,7 @@ def test_a_user_may_allow_plans_that_held_before(desk: Desk) -> None:
 
 
 def test_nobodys_word_counts_where_waivers_are_forbidden(desk: Desk) -> None:
+    desk.person('[policy]\nheld_before = "ask"\n')
     desk.file("ground", "firm\n").agent("true").plan(step("Lay the ground", FIRM))
     desk.file("signoff.toml", desk.read("signoff.toml") + "[policy]\nforbid_waivers = true\n")
     desk.run("--yes").exits(6)

@@ -105,7 +105,8 @@ def test_a_contract_as_strong_as_demanded_is_accepted(school: Desk) -> None:
 
 
 def test_by_policy_it_is_measured_before_the_sign_off_and_decides_nothing(school: Desk) -> None:
-    school.person(f'{(school.folder / "config.toml").read_text()}[policy]\nstrength = "measure"\n')
+    config = (school.folder / "config.toml").read_text()
+    school.person(f'{config}strength = "measure"\n')
     school.plan(grades()).run("--yes").exits(0)
     kinds = school.kinds()
     assert kinds.index("step.done") < kinds.index("strength.measured")
