@@ -8,7 +8,7 @@ import re
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 
-HELLO = step("Say hello", "grep -q hello hello.txt", on_fail="retry(1), then escalate")
+HELLO = step("Say hello", "grep -qx hello hello.txt", on_fail="retry(1), then escalate")
 LIE_THEN_WORK = 'if [ "$attempt" = 1 ]; then echo "All done!"; else echo hello > hello.txt; fi'
 REPORT = """
     Build a house  [done]
@@ -50,7 +50,7 @@ def test_machine_output_is_one_document_per_line_and_ends_with_the_report(desk: 
     assert set(entries[0]) == {
         "schema_version", "seq", "at", "kind", "run", "step", "attempt", "data", "prev", "hash",
     }  # fmt: skip
-    assert last["report"] == desk.status() and last["inbox"] == []
+    assert {**last["report"], "home": 0} == {**desk.status(), "home": 0} and last["inbox"] == []
     assert last["schema_version"] == 1
 
 
@@ -119,10 +119,10 @@ def test_deleted_marks_are_rebuilt_from_the_ledger(desk: Desk) -> None:
 
 
 def test_status_json_has_its_stable_shape(desk: Desk) -> None:
-    desk.agent(LIE_THEN_WORK).plan(HELLO, post=[("It says hello", "grep -q hello hello.txt")])
+    desk.agent(LIE_THEN_WORK).plan(HELLO, post=[("It says hello", "grep -qx hello hello.txt")])
     desk.run("--yes").exits(0)
     before = desk.signoff("--json", "status", "PLAN.md").exits(0).json
-    assert before == desk.about_plan("status", "--json").json
+    assert {**before, "home": 0} == {**desk.about_plan("status", "--json").json, "home": 0}
     wanted = {
         "schema_version": 1,
         "plan": "PLAN",
@@ -143,6 +143,9 @@ def test_status_json_has_its_stable_shape(desk: Desk) -> None:
                 "handoff": [],
                 "accepted_by": None,
                 "lanes": [],
+                "unwatched": "",
+                "strength": None,
+                "opinion": None,
             }
         ],
     }
