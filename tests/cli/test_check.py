@@ -14,8 +14,8 @@ from tests.cli.project import Project
 @pytest.fixture
 def two(project: Project) -> Project:
     project.agent("true")
-    project.named("auth", step("Log in", "test -s auth"), touches=["src/auth/**"])
-    return project.named("pay", step("Pay", "test -s paid"), touches=["src/pay/**"])
+    project.named("auth", step("Log in", "grep -qx in auth"), touches=["src/auth/**"])
+    return project.named("pay", step("Pay", "grep -qx all paid"), touches=["src/pay/**"])
 
 
 def findings(project: Project, code: int = 1) -> list[tuple[str, str, str]]:
@@ -87,7 +87,7 @@ def test_a_plan_edited_against_its_pin_is_refused_until_somebody_decides(two: Pr
     two.signoff("approve", "auth", "--yes").exits(0)
     two.signoff("check").exits(0)
     path = two.vault / "PLAN-auth.md"
-    path.write_text(path.read_text().replace("test -s auth", "test -e auth"))
+    path.write_text(path.read_text().replace("grep -qx in auth", "grep -qx in ./auth"))
     assert findings(two) == [("PLAN-auth.md", "error", "edited-against-its-pin")]
     two.signoff("reject", "auth").exits(0)
     two.signoff("check").exits(0)
@@ -103,20 +103,20 @@ def test_marks_and_status_are_no_edit(two: Project) -> None:
 def test_a_plan_edited_during_its_run_is_refused(two: Project) -> None:
     two.signoff("run", "auth", "--yes").exits(6)
     path = two.vault / "PLAN-auth.md"
-    path.write_text(path.read_text().replace("test -s auth", "test -e auth"))
+    path.write_text(path.read_text().replace("grep -qx in auth", "grep -qx in ./auth"))
     assert ("PLAN-auth.md", "error", "edited-against-its-pin") in findings(two)
     two.signoff("check").exits(1).shows("is not the one that a run is executing")
 
 
 def test_a_finished_plan_may_be_edited(two: Project) -> None:
-    two.agent("echo x > auth").signoff("run", "auth", "--yes").exits(0)
+    two.agent("echo in > auth").signoff("run", "auth", "--yes").exits(0)
     path = two.vault / "PLAN-auth.md"
-    path.write_text(path.read_text().replace("test -s auth", "test -e auth"))
+    path.write_text(path.read_text().replace("grep -qx in auth", "grep -qx in ./auth"))
     two.signoff("check").exits(0)
 
 
 def test_two_active_plans_must_not_touch_the_same_files(two: Project) -> None:
-    two.named("pay", step("Pay", "test -s paid"), touches=["src/**/login.py"])
+    two.named("pay", step("Pay", "grep -qx all paid"), touches=["src/**/login.py"])
     two.signoff("approve", "auth", "--yes").exits(0)
     two.signoff("check").exits(0)
     two.signoff("approve", "pay", "--yes").exits(0)
@@ -125,7 +125,7 @@ def test_two_active_plans_must_not_touch_the_same_files(two: Project) -> None:
 
 
 def test_an_active_plan_without_touches_is_a_warning(two: Project) -> None:
-    two.named("pay", step("Pay", "test -s paid"))
+    two.named("pay", step("Pay", "grep -qx all paid"))
     for name in ("auth", "pay"):
         two.signoff("approve", name, "--yes").exits(0)
     assert findings(two, 0) == [("PLAN-pay.md", "warning", "no-touches")]
@@ -133,10 +133,10 @@ def test_an_active_plan_without_touches_is_a_warning(two: Project) -> None:
 
 def test_the_touches_that_count_are_the_pinned_ones(two: Project) -> None:
     """An agent that edits its own `touches` does not get out of the way."""
-    two.named("pay", step("Pay", "test -s paid"), touches=["src/auth/x"])
+    two.named("pay", step("Pay", "grep -qx all paid"), touches=["src/auth/x"])
     for name in ("auth", "pay"):
         two.signoff("approve", name, "--yes").exits(0)
-    two.named("pay", step("Pay", "test -s paid"), touches=["elsewhere/**"])
+    two.named("pay", step("Pay", "grep -qx all paid"), touches=["elsewhere/**"])
     codes = {code for _, _, code in findings(two)}
     assert codes == {"overlap", "edited-against-its-pin"}
 
@@ -150,11 +150,11 @@ def test_a_worktree_checks_the_same_vault(two: Project) -> None:
 
 
 def test_a_plan_edited_since_its_sign_off_is_a_warning(two: Project) -> None:
-    two.agent("mkdir -p src/auth; echo 1 > auth")
+    two.agent("mkdir -p src/auth; echo in > auth")
     two.signoff("run", "auth", "--yes").exits(0)
     assert findings(two, 0) == []
     path = two.vault / "PLAN-auth.md"
-    path.write_text(path.read_text().replace("test -s auth", "test -s auth.txt"))
+    path.write_text(path.read_text().replace("grep -qx in auth", "grep -qx in auth.txt"))
     assert ("PLAN-auth.md", "warning", "edited-since-sign-off") in findings(two, 0)
     two.signoff("check").exits(0).shows("signoff diff auth, or signoff approve auth")
 

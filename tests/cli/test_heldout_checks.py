@@ -22,7 +22,8 @@ WRONG, RIGHT = ("def add(a, b): return 4", "def add(a, b): return a + b")
 
 def with_check(desk: Desk, contract: str, mode: str = "none", **files: str) -> Desk:
     """A plan with a held-out check, in this sandbox."""
-    desk.person(f'[sandbox]\nisolation = "{mode}"\n')
+    # Agents keep notes outside the workspace for the test to see: they are not confined.
+    desk.person(f'[sandbox]\nisolation = "{mode}"\nagents = false\n')
     desk.variable(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     folder = desk.home / "heldout" / "deep"
     desk.home.mkdir(mode=0o700, exist_ok=True)
@@ -44,11 +45,11 @@ def test_honest_work_passes_a_real_pytest_without_a_flag(desk: Desk, mode: str) 
 def test_work_that_only_looks_right_is_refused_until_it_is(desk: Desk, mode: str) -> None:
     """The visible check holds from the start: red first is the held-out check's answer."""
     with_check(desk, PYTEST, mode, test_deep=TEST).file("adder.py", f"{WRONG}\n")
-    desk.agent(f'case $SIGNOFF_ATTEMPT in *:2) cat > told; echo "{RIGHT}" > adder.py;; esac')
+    desk.agent(f'case $SIGNOFF_ATTEMPT in *:2) echo "{RIGHT}" > adder.py;; esac')
     desk.run("--yes").exits(0)
     told = [(v["data"]["phase"], v["data"]["reason"]) for v in desk.entries("verdict")]
     assert told == [("before", "held-out"), ("attempt", "held-out"), ("attempt", "held")]
-    prompt = desk.attempts()[-1].prompt if mode == "none" else desk.read("told")
+    prompt = desk.attempts()[-1].prompt
     assert "Verdict: a held-out check did not hold" in prompt and "test_sum" not in prompt
 
 

@@ -133,6 +133,7 @@ def test_the_ledger_page_names_every_field_that_entries_carry(finished: Desk) ->
         ("status", "PLAN.md"),
         ("show", "PLAN.md"),
         ("audit", "PLAN.md"),
+        ("strength", "PLAN.md"),
         ("diff", "PLAN.md"),
         ("new", "another"),
         ("list-plans",),

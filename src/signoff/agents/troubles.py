@@ -72,12 +72,14 @@ def troubles_of(
 
 def sandbox_troubles(role: Role, settings: Settings, workspace: Path) -> Iterator[Trouble]:
     """Find what the sandbox in use denies a known client, and where it cannot keep it to hosts."""
+    preset, keeps_to_hosts = preset_of(role), role.hosts is not None and role.network
+    if preset is None and not keeps_to_hosts:
+        return
     from signoff.process.sandboxes import best_isolation  # noqa: PLC0415 - tries what works here
     from signoff.verification.enclosure import wanted_isolation  # noqa: PLC0415 - likewise
 
     confined = settings.sandbox.agents
     isolation = best_isolation(wanted_isolation(settings)) if confined else Isolation.NONE
-    preset = preset_of(role)
     named = [workspace / path for path in settings.sandbox.writable]
     for written in () if preset is None else preset.places_denied(isolation):
         place, here = written, workspace / written
@@ -93,7 +95,7 @@ def sandbox_troubles(role: Role, settings: Settings, workspace: Path) -> Iterato
                 f" `{isolation}` does not allow",
                 f"write `{line}` under `[sandbox]` in your own configuration",
             )
-    if role.hosts is not None and role.network and not isolation.has_own_view:
+    if keeps_to_hosts and not isolation.has_own_view:
         yield Trouble(
             "role-hosts-open",
             Severity.WARNING,

@@ -83,34 +83,38 @@ def _all(found: Iterable[Looks]) -> Looks:
     return together
 
 
-def _looks(node: ShellNode) -> Looks:
+def _looks(node: ShellNode, depth: int = 0) -> Looks:
     if node.kind is NodeKind.COMMAND:
-        return _of_command(node)
+        return _of_command(node, depth)
     if node.kind is NodeKind.CHAIN:
         linked = zip(node.links, node.parts[1:], strict=True)
         # `grep x f && exit 1` asks that it is gone.
         gone = any(link is Link.AND and part.name in _LEAVING for link, part in linked)
-        return None if gone else _all(map(_looks, node.parts))
+        return None if gone else _all(_looks(part, depth) for part in node.parts)
     if node.kind is NodeKind.DECLARE:
         return _inside(node.words)
     if node.kind is NodeKind.ARITHMETIC:
         return None if "$(" in node.text else _NOTHING
-    return _all((_inside(node.words), *map(_looks, node.parts))) if node.kind in _ALL_OF else None
+    return (
+        _all((_inside(node.words), *(_looks(part, depth) for part in node.parts)))
+        if node.kind in _ALL_OF
+        else None
+    )
 
 
 def _inside(words: Iterable[Word]) -> Looks:
     return _all(_looks(block) for word in words for block in word.inner)
 
 
-def _of_command(command: ShellNode) -> Looks:
+def _of_command(command: ShellNode, depth: int) -> Looks:
     kept, inside = _inside(command.assigned), _inside((*command.assigned, *command.words))
     if inside is None or kept == _IS_THERE:  # a content, to be compared with something
         return None
     if not command.words:
         return inside
-    seen = see_through(command)
+    seen = see_through(command, depth)
     if seen.script is not None:
-        return _all((inside, _looks(seen.script)))
+        return _all((inside, _looks(seen.script, depth + 1)))
     if seen.command is None or not seen.command.words:
         return None
     name, words = seen.command.name, seen.command.words[1:]

@@ -62,7 +62,9 @@ def judge_merged(
     place = approved.place
     there = approved.in_folder(scratch)
     check_out(git, base, scratch)
-    from_base = replace(there, pins=pins_here(harness, there.place, approved.pins))
+    # A fresh checkout: no agent chose the times of its files.
+    pins = replace(pins_here(harness, there.place, approved.pins), times="")
+    from_base = replace(there, pins=pins)
     _empty(scratch)
     check_out(git, tree, scratch)
     enclosure = enclosure_of(harness, place, from_base.pins.search_path)

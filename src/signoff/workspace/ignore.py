@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -220,17 +219,17 @@ class IgnoreFile(Struct, frozen=True, dict=True):
         return _Prefilter(self.patterns)
 
 
-@dataclass(frozen=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True, dict=True):
     """Ignore files from the weakest to the strongest; immutable, so an agent's edits are nothing.
 
     Plain data goes in and out (`to_data`, `from_data`), which is how the rules are pinned.
     """
 
     files: tuple[IgnoreFile, ...] = ()
-    _tests: dict[str, EntryTest | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+
+    @cached_property
+    def _tests(self) -> dict[str, EntryTest | None]:
+        return {}
 
     @cached_property
     def digest(self) -> str:
