@@ -78,8 +78,8 @@ def sandbox_troubles(role: Role, settings: Settings, workspace: Path) -> Iterato
     from signoff.process.sandboxes import best_isolation  # noqa: PLC0415 - tries what works here
     from signoff.verification.enclosure import wanted_isolation  # noqa: PLC0415 - likewise
 
-    confined = settings.sandbox.agents
-    isolation = best_isolation(wanted_isolation(settings)) if confined else Isolation.NONE
+    wanted = wanted_isolation(settings)
+    isolation = best_isolation(wanted) if settings.sandbox.agents else Isolation.NONE
     named = [workspace / path for path in settings.sandbox.writable]
     for written in () if preset is None else preset.places_denied(isolation):
         place, here = written, workspace / written
@@ -153,16 +153,13 @@ def login_trouble(role: Role, environ: Mapping[str, str]) -> Trouble | None:
     """
     program = posixpath.basename((shlex.split(role.command) or [""])[0])
     preset = preset_of(role) or PRESETS.get(program)
-    if (
-        preset is None
-        or not preset.keys
-        or any(n in role.env and n in environ for n in preset.keys)
-    ):
+    keys = () if preset is None else preset.keys
+    if preset is None or not keys or any(n in role.env and n in environ for n in keys):
         return None
     home = Path(environ.get("HOME", "/"))
     if any((home / file).exists() for file in preset.login):
         return None
-    held = [name for name in preset.keys if name in environ]
+    held = [name for name in keys if name in environ]
     if not held and (preset.keyless or not role.agent):
         return None
     # Elsewhere a client may keep its login where no file shows it.

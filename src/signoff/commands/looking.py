@@ -39,23 +39,8 @@ _SHOWING = frozenset(
         *("nl", "tac", "tee", "readlink", "realpath", "basename", "dirname"),
     )
 )
-_SILENT = frozenset(
-    (
-        "cd",
-        "pushd",
-        "popd",
-        "echo",
-        "printf",
-        "true",
-        ":",
-        "set",
-        "mkdir",
-        "exit",
-        "return",
-        "false",
-    )
-)
 _LEAVING = frozenset(("exit", "return", "false"))
+_SILENT = _LEAVING.union(("cd", "pushd", "popd", "echo", "printf", "true", ":", "set", "mkdir"))
 _ALL_OF = frozenset((NodeKind.BLOCK, NodeKind.SUBSHELL, NodeKind.PIPELINE, NodeKind.LOOP))
 # What must be gone, whole lines, and patterns of a file are content, which is more than a word.
 _ASKS_MORE = re.compile(r"-[A-Za-z]*[vLxf][A-Za-z]*|--(?:invert|files-without|line-re|file).*")
@@ -95,11 +80,9 @@ def _looks(node: ShellNode, depth: int = 0) -> Looks:
         return _inside(node.words)
     if node.kind is NodeKind.ARITHMETIC:
         return None if "$(" in node.text else _NOTHING
-    return (
-        _all((_inside(node.words), *(_looks(part, depth) for part in node.parts)))
-        if node.kind in _ALL_OF
-        else None
-    )
+    if node.kind not in _ALL_OF:
+        return None
+    return _all((_inside(node.words), *(_looks(part, depth) for part in node.parts)))
 
 
 def _inside(words: Iterable[Word]) -> Looks:

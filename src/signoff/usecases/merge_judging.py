@@ -62,7 +62,7 @@ def judge_merged(
     place = approved.place
     there = approved.in_folder(scratch)
     check_out(git, base, scratch)
-    # A fresh checkout: no agent chose the times of its files.
+    # No agent chose the times of files in a fresh checkout.
     pins = replace(pins_here(harness, there.place, approved.pins), times="")
     from_base = replace(there, pins=pins)
     _empty(scratch)

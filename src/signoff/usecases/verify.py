@@ -88,17 +88,8 @@ def find(
     """All findings about a parsed plan in its place, whatever other plans there are."""
     environ, heldout = harness.environ, harness.home.path / "heldout"
     path = contract_search_path(environ.get("PATH", ""), place.workspace)
-    around = RealSurroundings(
-        place.workspace,
-        place.vault,
-        path,
-        harness.settings,
-        environ,
-        heldout,
-        read_by_checks,
-        valid_bash=valid_bash,
-    )
-    return verify(parsed, around)
+    about = (place.workspace, place.vault, path, harness.settings, environ, heldout)
+    return verify(parsed, RealSurroundings(*about, read_by_checks, valid_bash=valid_bash))
 
 
 def _read_by_checks(harness: Harness, place: PlanLocation, plan: Plan) -> dict[str, frozenset[str]]:
