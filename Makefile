@@ -75,7 +75,7 @@ bench-steering: $(DEV_STAMP) ## Habits of weak models, with the tool-batch runti
 	$(BIN)/python bench/steering/bench_steering.py
 
 soak: $(DEV_STAMP) ## Thousands of kills and hostile contracts; takes hours
-	$(BIN)/python -m pytest tests/crash tests/process/test_hostile_contracts.py -q -n $(WORKERS) --soak
+	$(BIN)/python -m pytest tests/crash tests/process/test_hostile_contracts.py tests/cli/test_lanes_at_random.py -q -n $(WORKERS) --soak
 
 pins: $(DEV_STAMP) ## Write the constraint files again
 	$(BIN)/python scripts/pins.py

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +22,17 @@ from signoff.workspace.workspace import Workspace
 
 IN_LINE_GOAL, INDEPENDENT_GOAL, POOL_GOAL = 1.25, 0.6, 1 / 0.85
 MADE_GOAL, REUSED_GOAL = 1.5, 0.2
-SIX = 6
+STRENGTH_GOAL = 10  # as often as one judging: what a measurement may take
+SIX, VERSIONS = 6, 24
+# Twelve functions, and a check that asks each of them for many numbers.
+WORK = "\n".join(
+    f"def part_{n}(x):\n    if x > {n}:\n        return x + {n}\n    return 0\n" for n in range(12)
+)
+CHECK = """import work
+for n in range(12):
+    for x in range(20):
+        assert getattr(work, f"part_{n}")(x) == (x + n if x > n else 0)
+"""
 
 
 def lanes(folder: Path, sizes: Sizes) -> Iterator[Line]:
@@ -30,6 +42,7 @@ def lanes(folder: Path, sizes: Sizes) -> Iterator[Line]:
     yield _six("in line", folder, sizes, IN_LINE_GOAL, needs="")
     yield _six("independent", folder, sizes, INDEPENDENT_GOAL, needs="none")
     yield _pool(folder, sizes)
+    yield _strength(folder, sizes)
     yield from _lane(folder, sizes)
 
 
@@ -78,6 +91,28 @@ def _pool(folder: Path, sizes: Sizes) -> Line:
         floors.append(time.perf_counter() - began)
     what = f"{sizes.pool_steps} independent steps of {sizes.pause_s:g} s, 8 jobs"
     return compared(what, Unit.SECONDS, took, floors, POOL_GOAL)
+
+
+def _strength(folder: Path, sizes: Sizes) -> Line:
+    """Wrong versions judged on four lanes, against one judging of the same contract."""
+    took, floors = [], []
+    contract = f"sleep {sizes.pause_s}; python3 check.py"
+    for number in range(sizes.rounds):
+        place = folder / f"strength-{number}"
+        scene = Scene(place, 1, lambda _: contract, "cp made/work work.py", jobs=4)
+        (scene.workspace / "made" / "work").write_text(WORK)
+        (scene.workspace / "check.py").write_text(CHECK)
+        scene.run()
+        kept = [e["data"] for e in scene.entries() if e["kind"] == "verdict"][-1]
+        argv = scene.argv("strength", "--json", "--jobs", "4", "--most", str(VERSIONS))
+        done = subprocess.run(
+            argv, cwd=scene.workspace, env=scene.env, capture_output=True, check=True
+        )
+        (step,) = json.loads(done.stdout)["steps"]
+        took.append(step["strength"]["duration_s"])
+        floors.append(kept["duration_s"])
+    what = f"strength, {VERSIONS} versions on 4 lanes, contract {sizes.pause_s:g} s"
+    return compared(what, Unit.SECONDS, took, floors, STRENGTH_GOAL)
 
 
 def _lane(folder: Path, sizes: Sizes) -> Iterator[Line]:

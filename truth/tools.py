@@ -17,8 +17,8 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sig
 PROGRAMS = FOLDER / "bin"  # on the search path of every case, after the person's own
 INSTALL_LIMIT_S = 900
 _STAMP = ".installed"
-_WHEELS = ("pytest", "pytest-xdist", "pytest-cov", "tox", "nox", "black")
-_OFFERED = ("tox", "nox", "black")
+_OFFERED = {"tox": "tox", "nox": "nox", "black": "black", "just": "rust-just"}  # program: package
+_WHEELS = ("pytest", "pytest-xdist", "pytest-cov", *_OFFERED.values())
 
 
 def is_there(package: str) -> bool:
@@ -66,7 +66,7 @@ def _python(place: Path) -> None:
     venv.create(place, with_pip=True, clear=True)
     pip = (str(place / "bin/python"), "-m", "pip")
     _run(place, *pip, "download", "--dest", "wheels", *_WHEELS)
-    _run(place, *pip, "install", "--no-index", "--find-links", "wheels", *_OFFERED)
+    _run(place, *pip, "install", "--no-index", "--find-links", "wheels", *_OFFERED.values())
     for program in _OFFERED:
         _offer(program, place / "bin" / program)
 

@@ -24,6 +24,7 @@ LANES = (
     "six steps in line",
     "six steps independent",
     "8 independent steps",
+    "strength, 24 versions on 4 lanes",
     "lane of 100 files, made",
     "lane of 100 files, used again",
 )

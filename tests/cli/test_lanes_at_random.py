@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from signoff.process.sandboxes import best_isolation
+from tests.cli.ended import Ended
 from tests.cli.kit import Desk
 from tests.cli.plans import Step, step
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.skipif(
     not best_isolation(None).has_own_view, reason="needs bubblewrap or user namespaces"
 )
 STEPS = 6
+FEW, MANY = 6, 200
 ACTS = {
     "own": "echo {n} > own-{n}",
     "shared": 'sed -i "1s/^/{n} /" shared',
@@ -62,7 +64,8 @@ def prepare(desk: Desk, chosen: Chosen) -> Desk:
     acts = desk.agents / "acts"
     acts.mkdir()
     for number, act in enumerate(chosen.acts, 1):
-        (acts / str(number)).write_text(ACTS[act].format(n=number))
+        text = f"echo > trace-{number}; {ACTS[act].format(n=number)}"
+        (acts / str(number)).write_text(text)
     desk.person(f'[sandbox]\nwritable = ["{desk.agents}"]\n')
     desk.file("shared", "base\n").file(
         "long", "\n\n\n".join(f"line {n}" for n in range(STEPS + 2)) + "\n"
@@ -70,7 +73,10 @@ def prepare(desk: Desk, chosen: Chosen) -> Desk:
     return desk.git().agent('. "${0%/*}/acts/$SIGNOFF_STEP"').plan(*chosen.steps())
 
 
-@pytest.mark.parametrize("seed", range(6))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    metafunc.parametrize("seed", range(MANY if metafunc.config.getoption("soak") else FEW))
+
+
 def test_a_random_plan_ends_side_by_side_as_it_ends_in_line(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     chosen = choose(chance)
@@ -79,10 +85,10 @@ def test_a_random_plan_ends_side_by_side_as_it_ends_in_line(tmp_path: Path, seed
         expected = prepare(line, chosen).run("--yes", "--jobs", "1").code
         point = f"{chance.choice(KILLED_AT)}:{chance.randint(1, 4)}"
         prepare(beside, chosen).variable(SIGNOFF_CRASH_AT=point)
-        killed = beside.run("--yes", "--jobs", "4").code
+        killed = watched(beside, "--yes").code
         del beside.variables["SIGNOFF_CRASH_AT"]
         assert killed in (expected, -signal.SIGKILL), (point, killed)
-        assert beside.run("--jobs", "4").code == expected
+        assert watched(beside).code == expected
         assert states(beside) == states(line)
         assert work(beside, chosen) == work(line, chosen)
         seen = [e["data"] for e in beside.entries("step.landed")]
@@ -90,6 +96,25 @@ def test_a_random_plan_ends_side_by_side_as_it_ends_in_line(tmp_path: Path, seed
     finally:
         line.close()
         beside.close()
+
+
+def watched(desk: Desk, *arguments: str) -> Ended:
+    """Run side by side, and see that nothing of a lane is in the workspace before it landed."""
+    running = desk.start("run", "PLAN.md", "--jobs", "4", *arguments)
+    seen = {path.name for path in desk.workspace.glob("trace-*")}
+
+    def over() -> bool:
+        new = {path.name for path in desk.workspace.glob("trace-*")} - seen
+        seen.update(new)
+        if new:
+            lane = {e["step"]: e["data"].get("lane") for e in desk.entries("attempt.started")}
+            landed = {e["step"] for e in desk.entries("step.landed")}
+            early = {f"trace-{n}" for n in lane if lane[n] and n not in landed} & new
+            assert not early, early
+        return running.process.poll() is not None
+
+    running.until(over)
+    return running.end()
 
 
 def states(desk: Desk) -> dict[str, str]:

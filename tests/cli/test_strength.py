@@ -64,6 +64,8 @@ def test_what_nobody_notices_is_named_with_file_and_line(school: Desk) -> None:
         "+++",
         "held-out check",
     )
+    numbers = f"{found['rejected']} of {found['tried']} wrong versions rejected"
+    school.signoff("stats").exits(0).shows(f"strength of 1 contract: {numbers}")
     assert school.read("grades.py") == before
     assert not list((school.home / "lanes").glob("*/strength/*"))
 

@@ -77,6 +77,7 @@ def stats_json(report: StatsReport) -> dict[str, Any]:
         agents=[_tally_json(tally) for tally in report.agents],
         total=_tally_json(report.total),
         opinions=[asdict(tally) for tally in report.opinions],
+        strength=None if report.strength is None else asdict(report.strength),
     )
 
 
@@ -102,6 +103,9 @@ def _show(report: StatsReport) -> None:
     if report.total.heldout_judged:
         total = report.total
         say(f"held out: {total.heldout_failed} of {total.heldout_judged} claims failed it")
+    if (strength := report.strength) is not None:
+        rejected = f"{strength.rejected} of {strength.tried} wrong versions rejected"
+        say(f"strength of {count(strength.contracts, 'contract')}: {rejected}")
     for tally in report.opinions:
         _show_opinions(tally)
 

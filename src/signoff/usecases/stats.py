@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from signoff.domain.facts import read_fact
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.receipt import Agent
-from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, OpinionResult
+from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, OpinionResult, Strength
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus
 from signoff.domain.verdict import Reason, Result
 from signoff.gate.fold import fold
@@ -23,7 +23,7 @@ from signoff.usecases.worked import Work, read_work, worked
 
 EVERYBODY = "all"
 CLAIMED = "claimed"
-_ABOUT_OPINIONS = frozenset({Kind.OPINION_GIVEN, Kind.JUDGE_CALIBRATED})
+_SECOND_LOOKS = frozenset({Kind.OPINION_GIVEN, Kind.JUDGE_CALIBRATED, Kind.STRENGTH_MEASURED})
 _WORDS = {
     "holds": OpinionResult.HOLDS,
     "vetoed": OpinionResult.VETO,
@@ -96,6 +96,14 @@ class OpinionTally(Struct, frozen=True):
     measured: str = ""  # how good they were found to be
 
 
+class StrengthTally(Struct, frozen=True):
+    """Wrong versions of work, and those that contracts reject, as they were measured last."""
+
+    contracts: int
+    tried: int
+    rejected: int
+
+
 class StatsReport(Struct, frozen=True):
     """The whole answer: agents by role, then command, then model."""
 
@@ -107,6 +115,7 @@ class StatsReport(Struct, frozen=True):
     total: Tally
     sessions: int = 0  # those that were named
     opinions: tuple[OpinionTally, ...] = ()
+    strength: StrengthTally | None = None  # None: never measured
 
 
 class _Row(Struct, frozen=True):
@@ -127,7 +136,7 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
     for plan in dict.fromkeys(plans) or every:
         read = _session_rows if plan.startswith(SESSION_PREFIX) else _plan_rows
         rows += read(harness, plan, totals)
-        told += (e for e in harness.ledger.entries(plan) if e.kind in _ABOUT_OPINIONS)
+        told += (e for e in harness.ledger.entries(plan) if e.kind in _SECOND_LOOKS)
     by_agent: dict[tuple[str, str, str], list[_Row]] = defaultdict(list)
     for row in rows:
         agent = row.work.agent
@@ -141,7 +150,16 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
         agents=tuple(_tally(*who, found) for who, found in sorted(by_agent.items())),
         total=_tally(EVERYBODY, "", "", rows),
         opinions=_opinions(told),
+        strength=_strength(told),
     )
+
+
+def _strength(told: Sequence[Entry]) -> StrengthTally | None:
+    found = {(e.plan, e.step): e.data for e in told if e.kind is Kind.STRENGTH_MEASURED}
+    newest = [read_fact(Strength, data) for data in found.values()]
+    counted = [one for one in newest if one.tried]
+    tried, rejected = sum(one.tried for one in counted), sum(one.rejected for one in counted)
+    return StrengthTally(len(counted), tried, rejected) if counted else None
 
 
 def _opinions(told: Sequence[Entry]) -> tuple[OpinionTally, ...]:
@@ -151,7 +169,7 @@ def _opinions(told: Sequence[Entry]) -> tuple[OpinionTally, ...]:
         if entry.kind is Kind.JUDGE_CALIBRATED:
             found = read_fact(JudgeCalibrated, entry.data)
             measured[found.model] = found.measured(entry.at)
-        elif not entry.data.get("reused_from"):
+        elif entry.kind is Kind.OPINION_GIVEN and not entry.data.get("reused_from"):
             opinion = read_fact(OpinionGiven, entry.data)
             given[opinion.model].append(opinion)
     return tuple(

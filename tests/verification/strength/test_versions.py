@@ -116,3 +116,10 @@ def test_a_removed_file_comes_back() -> None:
 def test_nothing_changed_makes_nothing() -> None:
     changed = StepChange({"a.py": b"x\n"}, {"a.py": b"x\n"}, frozenset(("a.py",)))
     assert wrong_versions(changed, {}).chosen == ()
+
+
+def test_work_that_is_no_code_is_also_emptied_and_written_in_other_words() -> None:
+    changed = StepChange({}, {"notes.txt": b"what was asked\n"}, frozenset())
+    undone, empty, other = wrong_versions(changed, {}).chosen
+    assert undone.files == {"notes.txt": None} and empty.files == {"notes.txt": b""}
+    assert other.kind is VersionKind.PROBE and other.files["notes.txt"] not in (b"", None)

@@ -25,6 +25,7 @@ from signoff.verification.strength.probes import probes_of
 from signoff.verification.strength.special import VisibleTests, special_cases
 
 _TRIES_PER_VERSION = 8  # some drafts are equivalent or do not load
+_OTHER_WORDS = b"These are other words, and one line of them.\n"
 
 
 class StepChange(Struct, frozen=True):
@@ -169,6 +170,9 @@ class _Maker:
             if after:
                 what = f"with {quoted(path)} empty"
                 yield VersionDraft(VersionKind.UNDO, path, 0, what, path, files={path: b""})
+        if after and not self.changed.product and path not in self._trees:  # work that is no code
+            what, files = f"with other words in {quoted(path)}", {path: _OTHER_WORDS}
+            yield VersionDraft(VersionKind.PROBE, path, 0, what, path, files=files)
         for hunk in hunks if after is not None else ():
             if len(hunks) > 1 or not (alone or before is None):
                 yield VersionDraft(
