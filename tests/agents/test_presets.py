@@ -54,13 +54,13 @@ def test_every_preset_says_which_hosts_it_needs() -> None:
 
 
 def test_the_hosts_of_an_agent_stand_in_for_one_word_and_go_with_it() -> None:
-    made = role("claude", hosts=("pypi.org", "@agent"))
-    assert made.hosts == ("pypi.org", "@agent", *PRESETS["claude"].hosts)
+    made = role("claude", hosts=("packages.example.com", "@agent"))
+    assert made.hosts == ("packages.example.com", "@agent", *PRESETS["claude"].hosts)
     assert with_preset(made) == made
     other = with_preset(as_given(made, "agent:codex"))
-    assert other.hosts == ("pypi.org", "@agent", *PRESETS["codex"].hosts)
+    assert other.hosts == ("packages.example.com", "@agent", *PRESETS["codex"].hosts)
     assert with_preset(as_given(made, "claude -p --resume x")).hosts == made.hosts
-    assert role("claude", hosts=("pypi.org",)).hosts == ("pypi.org",)
+    assert role("claude", hosts=("packages.example.com",)).hosts == ("packages.example.com",)
     assert role("claude").hosts is None
 
 
