@@ -38,7 +38,8 @@ def grades(contract: str = SUITE, **fields: Any) -> Step:
 
 @pytest.fixture
 def school(desk: Desk) -> Desk:
-    desk.person(f'[sandbox]\nisolation = "{best_isolation(None)}"\n')
+    readable = json.dumps([sys.prefix])  # wherever the checkout lies
+    desk.person(f'[sandbox]\nisolation = "{best_isolation(None)}"\nreadable = {readable}\n')
     desk.file("grades.py", BEFORE).file("test_grades.py", TWO_TESTS)
     return desk.agent(f"cat > grades.py <<'EOF'\n{AFTER}EOF")
 
