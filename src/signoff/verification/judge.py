@@ -305,7 +305,7 @@ class Judge(Struct, frozen=True):
         counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
             answer = (
-                judge_counts(case.contract, counts, case.baseline)
+                judge_counts(case.contract, counts, case.baseline, texts)
                 or self._suppressed(case, before, texts, opened)
                 or remarked(answer, counts)
             )
