@@ -232,13 +232,14 @@ class _Lowering:
     def case(self, node: tree_sitter.Node) -> ShellNode:
         value = node.child_by_field_name("value")
         branches: list[ShellNode] = []
+        words = [self.word(value)] if value else []
         for item in node.named_children:
             if item.type == "case_item":
                 patterns = item.children_by_field_name("value")
+                words += map(self.word, patterns)
                 inside = self._items(c for c in item.children if c not in patterns)
                 branches.append(ShellNode(NodeKind.BLOCK, _row(item), inside))
-        words = (self.word(value),) if value else ()
-        return ShellNode(NodeKind.CASE, _row(node), tuple(branches), words)
+        return ShellNode(NodeKind.CASE, _row(node), tuple(branches), tuple(words))
 
     def define(self, node: tree_sitter.Node) -> ShellNode:
         name, body = (node.child_by_field_name(field) for field in ("name", "body"))

@@ -256,6 +256,22 @@ class SinceApproval(Struct, frozen=True):
     def _changed(self, content: Snapshot, since: str = "") -> frozenset[str]:
         return frozenset(c.path for c in self._changes(content.digest, since))
 
+    def bent(
+        self, guard: Guard, opened: OpenedFiles, before: OpenedFiles, now: Manifest
+    ) -> frozenset[str]:
+        """Files as approved that were read and written to in one judging, by what is judged.
+
+        A tool may write a lock file anew with the same words: it did so `before` anybody worked.
+        """
+        free = (*guard.changed_by_any, *guard.may_change)
+        both = (opened.written & opened.files) - before.written
+        try:
+            then = self.workspace.manifest(self.pins.snapshot) if both else {}
+        except StorageFailed:
+            return frozenset()  # another checkout, which never held the approved content
+        same = (p for p in both if p in then and then[p] == now.get(p))
+        return frozenset(p for p in same if not matches_any(free, p))
+
     def suppressions(
         self, checks: Checks, guard: Guard, content: Snapshot, opened: OpenedFiles
     ) -> list[Suppression]:

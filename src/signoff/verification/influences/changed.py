@@ -210,7 +210,8 @@ class _Finder(Struct, frozen=True, dict=True):
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
-            for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
+            for path in looked_at(text)
+            if is_plain(text) or path in demanded_files(Contract(text))
         )
         return exact.union(asked)
 
