@@ -87,6 +87,10 @@ class Trial(Struct, frozen=True):
         """The verdict as it stands, of another place, or an obstacle with what helps."""
         if self.judged.kept or self.judged.reason in (Reason.TAMPERED, Reason.OBSTACLE):
             return self.judged
+        if self.judged.reason is Reason.MOVED:
+            again = self.run(self.spot, self.runner)  # the same one where agents have worked
+            is_lasting = again is not self.judged and again.reason is Reason.MOVED
+            return obstacle(self.judged, self.judged.message) if is_lasting else again
         missing = self._missing_program()
         for tried in (self._in_workspace, self._with_caches, self._with_places):
             found = tried(missing)
