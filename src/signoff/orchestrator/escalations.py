@@ -112,8 +112,8 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
             f"{', '.join(record.handoff)}; look at them, retry goes on with them"
         ), context
     if cause is Cause.OBSTACLE and record.hindered:
-        said = f"the agent of step {step.id} ({step.title}) could not work here, and changed"
-        return f"{said} nothing: {record.hindered}; then retry starts an agent again", context
+        said = f"the agent of step {step.id} ({step.title}) changed nothing, and was denied"
+        return f"{said} something: {record.hindered}; then retry starts an agent again", context
     latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
     tries = f"{record.tries} attempt" + ("" if record.tries == 1 else "s")

@@ -381,7 +381,7 @@ def _report_no_step(findings: FindingLog, heading: Heading, is_meant: bool) -> N
         "not-a-step",
         heading.line,
         f"`{heading.text}` looks like a step, but is none",
-        "write `### N. title` below `## Steps`, or reword the heading",
+        "write `### N. title` below `## Steps`; postconditions are list items, `N. title`",
     )
 
 

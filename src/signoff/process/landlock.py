@@ -16,14 +16,13 @@ import atexit
 import errno
 import itertools
 import os
-import re
 import socket
 import stat
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -38,7 +37,7 @@ from signoff.process.command import (
     is_within,
     popen,
 )
-from signoff.process.leftovers import TEMPORARY, empty_folder, make_temporary_folder
+from signoff.process.leftovers import empty_folder, make_temporary_folder
 from signoff.process.limits import can_filter, filter_program
 
 OLDEST_ABI = 3  # the first that also controls truncation
@@ -52,29 +51,6 @@ _DEVICES = ("null", "zero", "full", "random", "urandom")
 _MOST_IDLE = 8
 _T = TypeVar("_T")
 _TICK_NS = 20_000_000  # two changes of a folder within this time may carry the same time
-
-DENIED = re.compile(
-    r"permission denied|operation not permitted|read-only file system|out of pty devices"
-    r"|\b(?:open|fork)pty\(3\) failed|\bE(?:ACCES|PERM|ROFS)\b",
-    re.IGNORECASE,
-)
-# What Landlock denies, and how programs say that they met it without naming it.
-DENIED_PLACES = {
-    ("/dev/shm",): r"\bSemLock\b|\b(?:sem|shm)_open\b",
-    ("/dev/ptmx", "/dev/pts"): r"out of pty devices|\b(?:open|fork)pty\b",
-    ("/tmp",): "",
-    ("/var/tmp",): "",
-}
-
-
-def denied_places(output: str, root: Path) -> Iterator[tuple[str, ...]]:
-    """The denied places that an output tells of, outside the workspace."""
-    lines = [line.replace(str(root), ".") for line in output.splitlines() if DENIED.search(line)]
-    for names, words in DENIED_PLACES.items():
-        paths = rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w.-]|/{TEMPORARY})"
-        told = bool(words) and bool(lines) and re.search(words, output)
-        if told or any(re.search(paths, line) for line in lines):
-            yield names
 
 
 class LandlockSandbox(Unconfined):

@@ -115,7 +115,7 @@ def roles_exist(view: VerifyView) -> Iterator[Finding]:
             continue
         line = view.line_of(step, "target")
         if role not in known:
-            advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
+            advice = "name an agent (--agent claude) or add the role to signoff.toml"
             yield view.error(
                 "unknown-role",
                 line,
