@@ -195,7 +195,10 @@ def _edits(tree: SyntaxTree, function: ChangedFunction, probe: Probe) -> tuple[T
         code = probe.code.replace("NAME", f'"{function.name}"')
         return (
             script_body(
-                tree, function, code.replace("GIVEN", ", ".join(given or ())), probe.answers
+                tree,
+                function,
+                code.replace("GIVEN", ", ".join(given or ())),
+                instead=probe.answers,
             ),
         )
     if not tree.text(function.body).startswith(b"{") or _is_constant(tree, function):
@@ -245,7 +248,9 @@ def python_body(
     return TextEdit(first.start_byte, first.start_byte, block + break_)
 
 
-def script_body(tree: SyntaxTree, function: ChangedFunction, code: str, instead: bool) -> TextEdit:
+def script_body(
+    tree: SyntaxTree, function: ChangedFunction, code: str, *, instead: bool
+) -> TextEdit:
     """The same of a function of JavaScript or TypeScript."""
     typed = tree.grammar.title == "TypeScript"
     plain = code.replace("quietANY", "quiet: any" if typed else "quiet")
