@@ -129,7 +129,7 @@ def strength_of(case: StrengthCase) -> float | None:
 
 def measured(work: Path, around: dict[str, str]) -> float | None:
     """Share that `signoff strength` tells of the plan's first step; None where it has none."""
-    said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
+    said = run([*SIGNOFF, "strength", "PLAN.md", "--json", "--most", "24"], work, around)
     try:
         found = json.loads(said.stdout)["steps"][0]["strength"]
     except (ValueError, LookupError):

@@ -193,14 +193,8 @@ def _edits(tree: SyntaxTree, function: ChangedFunction, probe: Probe) -> tuple[T
         if "GIVEN" in probe.code and given is None:
             return ()
         code = probe.code.replace("NAME", f'"{function.name}"')
-        return (
-            script_body(
-                tree,
-                function,
-                code.replace("GIVEN", ", ".join(given or ())),
-                instead=probe.answers,
-            ),
-        )
+        code = code.replace("GIVEN", ", ".join(given or ()))
+        return (script_body(tree, function, code, instead=probe.answers),)
     if not tree.text(function.body).startswith(b"{") or _is_constant(tree, function):
         return ()
     start = function.body.start_byte + 1
