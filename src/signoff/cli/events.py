@@ -27,8 +27,7 @@ from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Cause, Choice, Entry, Kind, Outcome
 from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, Strength
-from signoff.domain.session import shown_list
-from signoff.domain.text import escape_line, tail
+from signoff.domain.text import escape_line, shown_list, tail
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts
 from signoff.gate.record import Worked
 from signoff.orchestrator.events import Appended, Event

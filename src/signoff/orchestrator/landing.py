@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, to_builtins
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from signoff.domain.facts import StepLanded, StepTurnedBack
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import PickBy, Step
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Phase, Reason, Verdict
 from signoff.errors import ContentMoved, RoomTooDear, StorageFailed
 from signoff.gate.actions import JudgeCandidate, Land, PickCandidate
@@ -271,7 +270,7 @@ class Landing:
 
 
 def _named(paths: Iterable[str]) -> str:
-    return ", ".join(f"`{storable_path(path)}`" for path in islice(paths, _NAMED_FILES))
+    return shown_list(map(storable_path, paths), _NAMED_FILES)
 
 
 def judge_candidate(drive: Drive, action: JudgeCandidate) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ from signoff.domain.snapshot import FileKind
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.calls import Call, Nature
 from signoff.toolbatch.shellwork import looks
-from signoff.workspace.records import FilesByFolder
+from signoff.workspace.records import FilesByFolder, folders_above
 from signoff.workspace.workspace import Workspace
 
 MOST_FILES = 5_000  # of one change
@@ -300,13 +300,6 @@ def open_rollbacks(ledger: Ledger, session: str) -> tuple[Rollback, ...]:
             for number in entry.data["numbers"]:
                 kept.pop(int(number), None)
     return tuple(rollback for rollback in kept.values() if not rollback.is_empty)
-
-
-def folders_above(path: str) -> Iterator[str]:
-    """The folders that a path lies in, the nearest first."""
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _folders(files: FilesByFolder) -> set[str]:

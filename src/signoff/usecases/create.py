@@ -12,7 +12,7 @@ from msgspec import Struct
 from signoff.agents.presets import installed_presets, logged_in_by
 from signoff.domain.digests import digest_bytes, is_digest
 from signoff.domain.globs import has_wildcard, matches
-from signoff.domain.session import shown_list
+from signoff.domain.text import shown_list
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError, UsageError
 from signoff.planfile.blocks import decode
 from signoff.planfile.parse import parse

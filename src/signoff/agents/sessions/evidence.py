@@ -19,9 +19,8 @@ from signoff.domain.session import (
     Reference,
     ReferenceKind,
     references_in,
-    shown_list,
 )
-from signoff.domain.text import escape_line, storable_path
+from signoff.domain.text import escape_line, shown_list, storable_path
 from signoff.gate.record import Claim
 from signoff.settings.loading import EvidenceRule
 

@@ -14,7 +14,7 @@ from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.agents.tools.definition import tool
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import matches
-from signoff.domain.text import decode_output, storable_path
+from signoff.domain.text import decode_output, shown_list, storable_path
 from signoff.domain.verdict import Ending, Observation
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
@@ -234,7 +234,7 @@ def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
     if meddled:
         # Nothing is put back: a person may have made the change while the command ran, and
         # whatever counts is pinned.
-        shown = ", ".join(f"`{context.files.shown(path)}`" for path in meddled)
+        shown = shown_list(map(context.files.shown, meddled))
         raise ToolError(
             f"{shown} changed while this ran; that belongs to the harness or the user and counts"
             " for nothing. Take it back if it was you; say what a person should change instead"
@@ -333,7 +333,7 @@ def scratchpad(context: ToolContext, key: str, text: str = "") -> str:
         raise ToolError(f"`{key}` cannot be a key: use letters, digits, `.`, `_` and `-`")
     notes = context.notebook.scratchpad
     if not text:
-        known = ", ".join(f"`{name}`" for name in notes) or "none"
+        known = shown_list(notes, len(notes)) or "none"
         if key not in notes:
             raise ToolError(f"no note `{key}`; there are: {known}")
         return notes[key]

@@ -18,6 +18,7 @@ from signoff.domain.plan import (
     Subscription,
     SubscriptionKind,
 )
+from signoff.domain.text import shown_list
 from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.subjects import (
     bound_of_plan,
@@ -225,7 +226,7 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
         found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
         for field, paths in _by_field(found).items():
             so_far = contract.may_change if field == "may_change" else contract.may_extend
-            named_here = ", ".join(f"`{path}`" for path in paths)
+            named_here = shown_list(paths)
             yield view.note(
                 "propose-may-change",
                 view.line_of(step, paths[0]),
