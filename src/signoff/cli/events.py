@@ -331,6 +331,7 @@ _TONES = dict.fromkeys(Kind, Tone.PLAIN) | {
 _FOR_MACHINES = ("ledger entry",)
 # Stored words that say less than people need; all others are shown as they are.
 _LABELS = {
+    "files that make other programs act": "files that other tools execute",
     "output_tail": "the contract's last output",
     "put back or removed again": "put back or removed again before the last attempt",
     "step": "the step that would be next",

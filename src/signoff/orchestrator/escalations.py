@@ -108,7 +108,7 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
         ), context
     if cause is Cause.HANDOFF:
         return (
-            f"step {step.id} ({step.title}) left files that make other programs act: "
+            f"step {step.id} ({step.title}) changed files that other tools execute: "
             f"{', '.join(record.handoff)}; look at them, retry goes on with them"
         ), context
     if cause is Cause.OBSTACLE and record.hindered:

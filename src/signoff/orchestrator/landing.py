@@ -215,7 +215,7 @@ class Landing:
         self._moved = self._moved + 1 if now != trunk else 0
         if self._moved >= _MOST_MOVED:
             names = _named(change.path for change in workspace.diff(trunk, now))
-            raise ContentMoved(f"the workspace keeps changing while work is to land: {names}")
+            raise ContentMoved(f"the workspace keeps changing while work lands: {names}")
         if self._moved:
             return  # what is to land is looked at again
         self._one_by_one.difference_update(step.id for step in steps)

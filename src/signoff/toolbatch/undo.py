@@ -184,7 +184,7 @@ def _obstacle(
         place = root / above
         kept = above not in last or last[above].to.kind not in _PASSABLE
         if kept and os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-            return f"`{above}` is no folder now"
+            return f"`{above}` is not a folder now"
     return ""
 
 

@@ -68,7 +68,7 @@ class Arguments:
             )
             return read
         except UnicodeEncodeError:
-            raise ToolError("an argument has half a character in it, which is no text") from None
+            raise ToolError("an argument holds half a character, so it is not text") from None
         except ValidationError as error:
             found = error.errors(include_url=False)[:_MOST_SHOWN]
         unnamed = any(e["type"] in _MISSING + _UNKNOWN and len(e["loc"]) == 1 for e in found)
