@@ -251,7 +251,7 @@ def test_a_judge_that_is_talked_to_in_the_work_refuses_it_all_the_same(
 def test_a_void_answer_is_asked_for_once_more(judged: Any) -> None:
     stage, judge = judged(say("hm"), HOLDS)
     assert stage.drive(WORK, opinions=judge.asker()) is Outcome.DONE
-    assert "Your answer before this one was void: it is no JSON object" in judge.prompts[1]
+    assert "Your answer before this one was void: it is not a JSON object" in judge.prompts[1]
 
 
 def test_without_a_model_the_step_waits_for_a_person_and_is_never_kept(judged: Any) -> None:

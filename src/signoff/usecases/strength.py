@@ -15,6 +15,7 @@ from signoff.agents.opinions import open_asker
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Step
 from signoff.domain.second_look import ModelSaid, Strength, VersionKind
+from signoff.domain.text import shown_list
 from signoff.domain.verdict import Phase
 from signoff.errors import ConfigInvalid, NoSuchRun, UsageError
 from signoff.gate.actions import required_strength
@@ -124,8 +125,10 @@ def _steps(state: State, step_id: str | None) -> list[Step]:
         return list(steps)
     if state.schedule.has(step_id):
         return [state.schedule.step(step_id)]
-    known = ", ".join(f"`{step.id}`" for step in steps)
-    raise UsageError(f"the plan has no step `{step_id}`", f"its steps are {known}")
+    raise UsageError(
+        f"the plan has no step `{step_id}`",
+        f"its steps are {shown_list(step.id for step in steps)}",
+    )
 
 
 def _measured(harness: Harness, work: OpenWork, step: Step, meter: StrengthMeter) -> StepStrength:
