@@ -91,7 +91,9 @@ class OpenedFiles(Struct, frozen=True):
     def from_bytes(cls, kept: bytes) -> OpenedFiles:
         """Decode what an earlier look kept."""
         data = json.loads(zlib.decompress(kept))
-        read, folders, written = (frozenset(data.get(k, ())) for k in ("files", "folders", "written"))
+        read, folders, written = (
+            frozenset(data.get(k, ())) for k in ("files", "folders", "written")
+        )
         return cls(read, folders, written, data["why_not"])
 
 
