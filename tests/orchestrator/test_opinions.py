@@ -213,7 +213,7 @@ def test_an_answer_that_cannot_be_checked_is_void_and_never_kept(judged: Any, tu
 def test_a_void_answer_is_asked_for_once_more(judged: Any) -> None:
     stage, judge = judged(say("hm"), HOLDS)
     assert stage.drive(WORK, opinions=judge.asker()) is Outcome.DONE
-    assert "Your answer before this one was void: it is no JSON object" in judge.prompts[1]
+    assert "Your answer before this one was void: it is not a JSON object" in judge.prompts[1]
 
 
 def test_without_a_model_the_step_waits_for_a_person_and_is_never_kept(judged: Any) -> None:

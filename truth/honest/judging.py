@@ -174,7 +174,7 @@ CASES = (
         person=(Act(Choice.RETRY),),
     ),
     Case(
-        "files that make other programs act are told and stop nothing",
+        "files that other tools execute are told and stop nothing",
         Accepted(attempts=1),
         agent=f"{WORK}; mkdir .vscode; echo '{{}}' > .vscode/tasks.json; echo rules > AGENTS.md",
         afterwards="signoff log PLAN.md --json | grep AGENTS.md",

@@ -37,6 +37,7 @@ _TAKES_VALUE = frozenset(
         *("--max-count", "--arg", "--argjson"),
     )
 )
+_MAKERS_TAKE_VALUE = frozenset(("-m", "-s", "-d", "--size", "--mode", "--reference"))
 _EXTENSION = re.compile(r"(?:.*/)?[\w.+-]*[\w+-]\.[A-Za-z]\w{0,7}")
 _NOT_A_PATH = re.compile(r"\w[\w+.-]*://|.*[\s\"'`$;<>|&()\\^]")
 
@@ -71,16 +72,19 @@ def written_by(name: str, args: tuple[Word, ...]) -> tuple[list[Word], str]:
 
 
 def _plain_operands(args: tuple[Word, ...]) -> list[Word]:
+    found = _without_options(args, _TAKES_VALUE)
+    return [w for w in found if w.literal and not re.fullmatch(r"[+-]?\d+", w.text)]
+
+
+def _without_options(args: tuple[Word, ...], take_value: frozenset[str]) -> list[Word]:
     found: list[Word] = []
-    skip = False
-    for arg in args:
-        if skip:
-            skip = False
-        elif arg.text.startswith("-") and len(arg.text) > 1:
-            skip = arg.text in _TAKES_VALUE
-        elif arg.literal:
-            found.append(arg)
-    return [w for w in found if not re.fullmatch(r"[+-]?\d+", w.text)]
+    words = iter(args)
+    for word in words:
+        if not word.text.startswith("-") or len(word.text) == 1:
+            found.append(word)
+        elif word.text in take_value:
+            next(words, None)
+    return found
 
 
 def _after_pattern(args: tuple[Word, ...]) -> list[Word]:
@@ -110,17 +114,7 @@ def _last(args: tuple[Word, ...]) -> list[Word]:
 
 
 def _all_plain(args: tuple[Word, ...]) -> list[Word]:
-    found: list[Word] = []
-    skip = False
-    for arg in args:
-        if skip:
-            skip = False
-        elif arg.text.startswith("-"):
-            skip = arg.text in ("-m", "-s", "-d", "-r", "--size", "--mode", "--reference")
-            skip = skip and not arg.text.startswith("-r")
-        else:
-            found.append(arg)
-    return found
+    return _without_options(args, _MAKERS_TAKE_VALUE)
 
 
 def _without_first(args: tuple[Word, ...]) -> list[Word]:

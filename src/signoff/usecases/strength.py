@@ -12,6 +12,7 @@ from msgspec import Struct, to_builtins
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import Step
 from signoff.domain.second_look import Strength
+from signoff.domain.text import shown_list
 from signoff.domain.verdict import Phase
 from signoff.errors import NoSuchRun, UsageError
 from signoff.gate.actions import required_strength
@@ -96,8 +97,10 @@ def _steps(state: State, step_id: str | None) -> list[Step]:
         return list(steps)
     if state.schedule.has(step_id):
         return [state.schedule.step(step_id)]
-    known = ", ".join(f"`{step.id}`" for step in steps)
-    raise UsageError(f"the plan has no step `{step_id}`", f"its steps are {known}")
+    raise UsageError(
+        f"the plan has no step `{step_id}`",
+        f"its steps are {shown_list(step.id for step in steps)}",
+    )
 
 
 def _measured(harness: Harness, work: OpenWork, step: Step, meter: StrengthMeter) -> StepStrength:

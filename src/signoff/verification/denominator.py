@@ -18,7 +18,7 @@ from signoff.commands.launchers import inside
 from signoff.commands.programs import is_plain
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shown_list
 from signoff.domain.verdict import Ending, Reason, Result, TestCounts
 from signoff.verification.check_runner import ContractRun
 from signoff.verification.counting.printed import count_printed, lines_of
@@ -287,8 +287,7 @@ def _unmatched(missing: list[str], added: list[str]) -> list[str]:
 
 
 def _shown(tests: Sequence[str]) -> str:
-    more = f" and {len(tests) - MOST_SHOWN} more" if len(tests) > MOST_SHOWN else ""
-    return ", ".join(f"`{escape_line(test[:LONGEST_SHOWN])}`" for test in tests[:MOST_SHOWN]) + more
+    return shown_list((escape_line(test[:LONGEST_SHOWN]) for test in tests), MOST_SHOWN)
 
 
 def _least(contract: Contract) -> int | None:

@@ -18,7 +18,7 @@ from signoff.commands.launchers import is_plain
 from signoff.commands.programs import BUILTINS
 from signoff.domain.languages import is_test
 from signoff.domain.plan import Contract
-from signoff.domain.text import decode_output, storable_path
+from signoff.domain.text import decode_output, shown_list, storable_path
 from signoff.domain.verdict import Isolation, Observation, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.planfile.subjects import measures
@@ -29,7 +29,7 @@ from signoff.verification.heldout import HeldOut, HeldOutChecks
 from signoff.verification.ignored import configures, digest_on_disk
 from signoff.verification.pins import Pins, changed_tools
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.verdicts import NAMED_FILES, UnboundVerdict
+from signoff.verification.verdicts import UnboundVerdict
 from signoff.workspace.opened import OpenedFiles
 
 
@@ -118,7 +118,7 @@ def unreadable(paths: list[str]) -> UnboundVerdict | None:
     """Judge nothing while a check could pass over files that it may not read."""
     if not paths:
         return None
-    named = ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+    named = _names(paths)
     what = f"their own permissions keep these from being read: {named}; chmod u+rX them"
     return _unknown(Reason.INFRASTRUCTURE, what)
 
@@ -223,7 +223,7 @@ def _is_set(path: str, words: tuple[str, ...]) -> bool:
 
 
 def _names(paths: list[str]) -> str:
-    return ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+    return shown_list(map(storable_path, paths))
 
 
 def _moved(what: str) -> UnboundVerdict:

@@ -14,7 +14,7 @@ from signoff.domain.globs import has_wildcard, intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest, Snapshot
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.errors import LedgerBroken, StorageFailed
 from signoff.planfile.subjects import looked_at, says
 from signoff.process.shell import installed_modules
@@ -26,7 +26,6 @@ from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
-from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Blobs, OpenedFiles
 from signoff.workspace.records import ApprovedTimes, Times, folders_above
@@ -207,7 +206,7 @@ class SinceApproval(Struct, frozen=True):
         changed = [path for path, seen in now.items() if pins.dependencies.get(path) != seen]
         if not changed:
             return ""
-        named = ", ".join(f"`{storable_path(path)}`" for path in changed[:NAMED_FILES])
+        named = shown_list(map(storable_path, changed))
         declared = settings_from_pin(pins.settings).setup is not None
         said = (
             "the set-up command was not used here"

@@ -30,14 +30,7 @@ from signoff.domain.languages import (
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
-from signoff.planfile.subjects import (
-    demanded_files,
-    is_plain,
-    looked_at,
-    measures,
-    mentions,
-    says,
-)
+from signoff.planfile.subjects import demanded_files, is_plain, looked_at, measures, mentions, says
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint
