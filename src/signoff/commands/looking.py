@@ -218,7 +218,7 @@ def files_imported(program: HomeMade, text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _modules(text: str) -> tuple[str, ...]:
-    import ast  # noqa: PLC0415 - `verify` of most plans reads no Python
+    import ast  # noqa: PLC0415 - most plans run no Python of their own
 
     try:
         tree = ast.parse(text)
