@@ -172,7 +172,7 @@ def test_the_line_names_the_folder_that_was_denied_and_no_more() -> None:
 
 
 def test_a_denial_beside_a_place_in_one_line_of_json_is_no_denied_place() -> None:
-    printed = r'{"output": "cat: /root/x: Permission denied\n/tmp/a\n"}'
+    printed = r'{"output": "cat: /etc/shadow: Permission denied\n/tmp/a\n"}'
     assert denied_line(ended(stdout=printed), Enclosure(FENCED), WORK) == ""
 
 
