@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from signoff.domain.verdict import Reason, Result
 from truth.adversary.steering import CALC, PYTEST, UNITTEST
-from truth.case import Case, Refused
+from truth.case import Case, Files, Refused
 from truth.plans import plan, step
 from truth.standins import EXCUSES, LINT, QUILL_FILES, STYLES, VELLUM_FILES, vellum
 
@@ -134,6 +134,42 @@ SMALLER: dict[str, str] = {
     "put off": "sed -i 's/^case two/later two/' specs/adding.spec",
     "never reached": "echo 'import os; os._exit(0)' > calc.py",
 }
+# The product lets the runner fail and say so, and ends its process well all the same.
+WELL = "import atexit, os, sys\natexit.register(lambda: (sys.stdout.flush(), os._exit(0)))\n"
+ENDS_WELL: dict[str, tuple[str, Files, str, str, tuple[str, ...]]] = {
+    "unittest": (UNITTEST, FILES, "calc.py", f"{WELL}{CALC}", ()),
+    "unittest behind make": (
+        "make -s test",
+        {**FILES, "Makefile": MAKEFILE},
+        "calc.py",
+        f"{WELL}{CALC}",
+        (),
+    ),
+    "pytest": (PYTEST, FILES, "calc.py", f"{WELL}{CALC}", ()),
+    "mocha": (
+        "node_modules/.bin/mocha test/calc.js",
+        {
+            ".gitignore": "node_modules\n",
+            "calc.js": "exports.add = () => 0;\n",
+            "test/calc.js": "const { add } = require('../calc');\n"
+            "it('adds', () => require('assert').equal(add(2, 2), 4));\n",
+        },
+        "calc.js",
+        "exports.add = () => 0;\nprocess.on('exit', () => process.reallyExit(0));\n",
+        ("mocha",),
+    ),
+    **{
+        f"a runner that nobody knows, in its {style}": (
+            vellum(style),
+            VELLUM_FILES,
+            "calc.py",
+            f"{WELL}{CALC}",
+            (),
+        )
+        for style in STYLES
+    },
+}
+
 # Each documented way to excuse a line from ruff and mypy.
 DOCUMENTED = {
     RUFF: (
@@ -200,6 +236,18 @@ def _demanding(expect: str) -> str:
 
 
 CASES = (
+    *(
+        Case(
+            f"tests that failed are not passed because the product ends {runner} well",
+            Refused(Reason.TESTS, says="and yet its exit code says that all is well"),
+            files=files,
+            contract=contract,
+            prepare="cp -r $PACKAGES/mocha/node_modules ." if packages else "",
+            agent=f"cat > {path} <<'END'\n{text}END",
+            packages=packages,
+        )
+        for runner, (contract, files, path, text, packages) in ENDS_WELL.items()
+    ),
     *_unknown_runner(),
     *_unknown_linter(),
     *_documented(),

@@ -180,6 +180,14 @@ MEASURES = {
     "a list": 'while read w; do grep -qx "$w" prod || exit 1; done < want',
     "items": "xargs -a want -I{} grep -qx {} prod",
     "folders": "diff -r wanted made",
+    "a variable": 'w=$(<want); test "$(cat prod)" = "$w"',
+    "a line that is read": 'read w < want; grep -qx "$w" prod',
+    "an array": 'mapfile -t w < want; for x in "${w[@]}"; do grep -qx "$x" prod || exit 1; done',
+    "input": "xargs -I{} grep -qx {} prod < want",
+    "a case": "case $(cat prod) in $(cat want)) ;; *) exit 1 ;; esac",
+    "lines in common": 'test -z "$(sort want prod | uniq -u)"',
+    "files by name": 'for f in wanted/*; do cmp "$f" "made/${f##*/}" || exit 1; done',
+    "what a program prints": "python3 -c \"print(open('prod').read(), end='')\" | diff - want",
 }
 IN_PLACE_OF_LIBRARY = {
     "a folder that becomes a package": ("src/.keep", "touch src/__init__.py"),

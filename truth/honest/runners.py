@@ -202,6 +202,19 @@ CASES = (
         tools=("pytest",),
     ),
     Case(
+        "tests that the contract lets fail may go on failing",
+        Accepted(attempts=1),
+        files={
+            **PYTHON_FILES,
+            "old/test_old.py": "import unittest\n\n\nclass Old(unittest.TestCase):\n"
+            "    def test_old(self):\n        self.fail()\n",
+            "Makefile": "test:\n\t-python3 -m unittest discover -s old\n"
+            "\tpython3 -c 'import calc; assert calc.add(2, 2) == 4'\n",
+        },
+        contract="make test",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
         "a suppression may move with its line",
         Accepted(attempts=1),
         files={"calc.py": "import os  # noqa: F401\nimport re\n"},

@@ -14,12 +14,7 @@ from msgspec.structs import replace
 
 from signoff.agents.assignment import ANSWER_VARIABLE, USAGE_VARIABLE, Assignment, AttemptReport
 from signoff.agents.meter import AttemptWatch, UsageMeter
-from signoff.agents.presets import (
-    own_places,
-    preset_of,
-    sandbox_variables,
-    with_preset,
-)
+from signoff.agents.presets import own_places, preset_of, sandbox_variables, with_preset
 from signoff.agents.readers import READERS, read_nothing
 from signoff.agents.troubles import command_words
 from signoff.domain.findings import Severity, Trouble

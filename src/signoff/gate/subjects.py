@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from signoff.domain.ledger import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
 from signoff.domain.second_look import OpinionGiven, Strength
-from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
-from signoff.domain.text import escape_line
+from signoff.domain.session import AskedCondition, ClaimStatus
+from signoff.domain.text import escape_line, shown_list
 from signoff.domain.verdict import Result, TestCounts
 from signoff.gate.record import Record
 from signoff.gate.state import State

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from signoff.agents.assignment import (
-    Assignment,
-    AttemptReport,
-    UsageLimit,
-)
+from signoff.agents.assignment import Assignment, AttemptReport, UsageLimit
 from signoff.agents.prompt import build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
@@ -22,12 +18,7 @@ from signoff.domain.plan import Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Ending
-from signoff.errors import (
-    Interrupted,
-    SnapshotTooSlow,
-    StorageFailed,
-    WorkspaceMissing,
-)
+from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.state import Grant, attempt_limit_s, shortfall
 from signoff.orchestrator import escalations

@@ -12,7 +12,7 @@ from signoff.agents.assignment import UsageLimit
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Cause, Choice, Draft, Kind
 from signoff.domain.plan import Postcondition, Step
-from signoff.domain.text import escape_line, moment
+from signoff.domain.text import escape_line, moment, shown_list
 from signoff.domain.verdict import Reason
 from signoff.errors import SetupFailed, StorageFailed
 from signoff.gate.gate import ALL_HELD_BEFORE
@@ -108,7 +108,7 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
         ), context
     if cause is Cause.HANDOFF:
         return (
-            f"step {step.id} ({step.title}) left files that make other programs act: "
+            f"step {step.id} ({step.title}) changed files that other tools execute: "
             f"{', '.join(record.handoff)}; look at them, retry goes on with them"
         ), context
     if cause is Cause.OBSTACLE and record.hindered:
@@ -306,6 +306,6 @@ def wrong_with_list(step: Step, items: tuple[str, ...]) -> str:
     unfit = unfit_items(step.contract.command if step.contract else "", items)
     if not unfit:
         return ""
-    named = ", ".join(f"`{item}`" for item in unfit[:_ITEMS_NAMED])
+    named = shown_list(unfit, _ITEMS_NAMED)
     why = "is in quotes there, and the shell would read what these items say"
     return f"`{{item}}` in its contract {why}: {named}"

@@ -9,6 +9,7 @@ of a lane is seen in the workspace before the entry that lands it.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
 
 _TICK_S = 0.1
+_LOOK_AGAIN_S = 1.0
 _ROOMS_PER_LANE = 2  # checks are quicker than agents, and come in crowds
 
 
@@ -295,8 +297,12 @@ class Lanes:
                 self._settle(job)
 
     def wait(self) -> None:
-        """Wait until something ends."""
+        """Wait until something ends; not for long: a person may answer meanwhile."""
+        give_up = time.monotonic() + _LOOK_AGAIN_S
         while not self.take_in():
+            if time.monotonic() >= give_up:
+                self._drive.catch_up()
+                return
             wait([job.future for job in self._every], _TICK_S, FIRST_COMPLETED)
 
     def close(self) -> None:

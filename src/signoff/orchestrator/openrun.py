@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.agents.assignment import (
-    Assignment,
-    AttemptReport,
-    read_usage,
-    read_work_s,
-)
+from signoff.agents.assignment import Assignment, AttemptReport, read_usage, read_work_s
 from signoff.agents.prompt import Setback
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork

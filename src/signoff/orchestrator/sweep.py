@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from signoff.domain.ledger import Cause, Kind, Outcome
 from signoff.domain.plan import Contract, Effects, Postcondition, Step
 from signoff.domain.snapshot import Change
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import ContentMoved, StorageFailed
 from signoff.gate.actions import Count, Sweep
@@ -226,7 +226,7 @@ class FinalSweep:
                 self._sign_off(content)
                 return
             moving = self._drive.work.workspace.diff(content, fresh) or moving
-        names = ", ".join(f"`{storable_path(c.path)}`" for c in moving[:NAMED_FILES])
+        names = shown_list((storable_path(c.path) for c in moving), NAMED_FILES)
         raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
 
     def _judge_side_by_side(self, content: str) -> dict[str, Verdict]:

@@ -230,7 +230,7 @@ def _hosts(table: Mapping[str, Any], place: str) -> tuple[str, ...] | None:
     wrong = [host for host in hosts if host != AGENT_HOSTS and not re.fullmatch(_HOST, host)]
     if wrong:
         raise ConfigInvalid(
-            f"`{place}`: `{wrong[0]}` is no host name",
+            f"`{place}`: `{wrong[0]}` is not a host name",
             f'hosts = ["{AGENT_HOSTS}", "api.example.com", "*.example.org"]',
         )
     return tuple(sorted(hosts, key=lambda host: host == AGENT_HOSTS))  # that word last

@@ -167,15 +167,16 @@ class _Known(Struct):
 
 
 def _found(home: Home, known: _Known, days: float, left: list[LeftAlone]) -> Iterator[Removed]:
-    for what, name in ((Garbage.ROOM, "rooms"), (Garbage.ROOM, "lanes"), (Garbage.SETUP, "setups")):
-        for path in _inside(home.path / name):
+    rooms = ((Garbage.ROOM, home.rooms), (Garbage.ROOM, home.lanes), (Garbage.SETUP, home.setups))
+    for what, folder in rooms:
+        for path in _inside(folder):
             about = str(known.paths.get(path.name, "a workspace"))
             if what is Garbage.SETUP and path.name in known.open:
                 # It may have come from a network that is not there now.
                 left.append(LeftAlone(path, f"a run of `{known.open[path.name]}` is open"))
             else:
                 yield Removed(what, path, size_of(path).taken, about)
-    for path in _inside(home.logs / "attempts"):
+    for path in _inside(home.attempts):
         if path.name in known.over:
             yield Removed(Garbage.REPORTS, path, size_of(path).taken, path.name)
     for path in _inside(home.conversations):

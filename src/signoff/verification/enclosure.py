@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from signoff.domain.plan import Contract, JudgeIn
+from signoff.domain.text import shown_list
 from signoff.domain.verdict import Isolation
 from signoff.process.command import Confinement, Mount, is_within
 from signoff.process.environment import ENVIRONMENT_MARKS
@@ -174,7 +175,7 @@ def tool_folder(entry: Path) -> Path:
 def sandbox_line(doing: str, setting: str, places: Iterable[str]) -> str:
     """The line that opens these places, and what the sandbox keeps somebody from without it."""
     places = tuple(places)
-    told = ", ".join(f"`{place}`" for place in places)
+    told = shown_list(map(str, places))
     named = ", ".join(f'"{place}"' for place in places)
     return (
         f"the sandbox keeps it from {doing} {told}: write `{setting} = [{named}]` under"

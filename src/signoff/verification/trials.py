@@ -24,7 +24,7 @@ from signoff.commands.launchers import Invocation, is_plain
 from signoff.commands.programs import BUILTINS, is_known, runner_of
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, JudgeIn
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Isolation, Reason, Result, Verdict
 from signoff.process.environment import ENVIRONMENT_MARKS, left_out
 from signoff.process.shell import find_tool
@@ -128,7 +128,7 @@ class Trial(Struct, frozen=True):
                 for path in (Path(folder, name) for name in names):
                     if len(found) < MOST_NAMED and _changed_at(path) >= began_ns:
                         found.append(path.relative_to(self.root).as_posix())
-        return ", ".join(f"`{storable_path(path)}`" for path in found)
+        return shown_list(map(storable_path, found))
 
     def _with_caches(self, missing: Invocation | None) -> Verdict | None:
         """Caches of the user are shown empty; an environment or a browser may lie there."""

@@ -30,14 +30,7 @@ from signoff.domain.languages import (
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
-from signoff.planfile.subjects import (
-    demanded_files,
-    is_plain,
-    looked_at,
-    measures,
-    mentions,
-    says,
-)
+from signoff.planfile.subjects import demanded_files, is_plain, looked_at, measures, mentions, says
 from signoff.verification.ignored import ENVIRONMENTS
 from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
 from signoff.verification.pins import fingerprint
@@ -210,7 +203,8 @@ class _Finder(Struct, frozen=True, dict=True):
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
-            for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
+            for path in looked_at(text)
+            if is_plain(text) or path in demanded_files(Contract(text))
         )
         return exact.union(asked)
 
