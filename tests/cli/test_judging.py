@@ -126,6 +126,7 @@ def test_a_contract_that_changes_the_work_is_told_its_line_before_anybody_is_pai
         "step 1 (Lay the ground) is unknown after 0 attempts: could not judge: "
         "content moved while it was judged: `report` added",
         "declare `**writes:** report`",
+        "retry judges it again when mended, revise a new plan",
     )
     assert desk.attempts() == []
     desk.answer("revise")

@@ -136,7 +136,7 @@ _WHY = {
         "the contract answers differently on the same content; retry starts an agent again"
     ),
     Cause.AGENT_ANSWER: "the agent says: {answer}",
-    Cause.OBSTACLE: "no attempt is counted; retry judges it again when that is mended",
+    Cause.OBSTACLE: "no attempt is counted; retry judges it again when mended, revise a new plan",
     Cause.OPINION: "accept takes the work as it is, retry has an agent try again",
     Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
@@ -160,7 +160,7 @@ def about_obstacle(subject: Step | Postcondition, judged: Judged) -> tuple[str, 
         "ledger entry": judged.seq,
         "output_tail": judged.output_tail,
     }
-    return f"{question}; retry tries it again when that is mended", context
+    return f"{question}; retry tries it again when mended, revise a new plan", context
 
 
 def about_blocked(step: Step, record: Record, error: StorageFailed) -> tuple[str, dict[str, Any]]:
