@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,7 +21,8 @@ STEPS = 6
 FEW, MANY = 6, 200
 ACTS = {
     "own": "echo {n} > own-{n}",
-    "shared": 'sed -i "1s/^/{n} /" shared',
+    # Who was lost in the workspace left its line there: the next one looks.
+    "shared": '[ $attempt -gt 1 ] && grep -qw {n} shared || sed -i "1s/^/{n} /" shared',
     "apart": 'sed -i "s/^line {n}$/line {n} of {n}/" long',
     "liar": "echo I am done",
     "regression": "echo {n} > own-{n}; rm -f own-1",
@@ -52,10 +53,13 @@ class Chosen(NamedTuple):
 
     def steps(self) -> list[Step]:
         return [
-            step(f"Part {n}", PROOFS[act].format(n=n), needs=needs, on_fail="escalate", **touches)
+            step(f"Part {n}", PROOFS[act].format(n=n), needs=needs, **self._lines(n, act))
             for n, (act, needs) in enumerate(zip(self.acts, self.needs, strict=True), 1)
-            for touches in [{"touches": CHANGES[act].format(n=n).split()} if self.told else {}]
         ]
+
+    def _lines(self, number: int, act: str) -> dict[str, Any]:
+        touches = {"touches": CHANGES[act].format(n=number).split()} if self.told else {}
+        return {"on_fail": "escalate", **touches}
 
 
 def choose(chance: random.Random) -> Chosen:

@@ -43,7 +43,8 @@ def cancel_run(harness: Harness, place: PlanLocation, note: str) -> CancelReport
     record = harness.ledger.run_record(run)
     fence = harness.ledger.take_over(run, Holder.current(str(place.path)))
     learn_secrets(harness, place.id)
-    data = {"outcome": Outcome.CANCELLED, "by": by, "note": note, "snapshot": None, "waived": []}
+    ended = {"outcome": Outcome.CANCELLED, "snapshot": None, "waived": list[str]()}
+    data = {**ended, "by": by, "note": note}
     harness.ledger.append(place.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
     show_run(harness, place)
     return CancelReport(place, run, _stop(harness, place, record.holder) if record else None)

@@ -227,8 +227,7 @@ def open_work(
     redactor = redactor_of(harness, plan, approved.settings)
     judge = open_judge(harness, place, pins, workspace, runner, redactor)
     installed = harness.home.installed_in(place.workspace)
-    guards = Guards.of_plan(pins, workspace, plan, installed)
-    return OpenWork(approved, workspace, judge, guards)
+    return OpenWork(approved, workspace, judge, Guards.of_plan(pins, workspace, plan, installed))
 
 
 class PinnedJudge(Struct, frozen=True):
