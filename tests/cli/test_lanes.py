@@ -352,6 +352,21 @@ def test_an_answer_is_heeded_while_others_are_still_at_work(
     assert confined.processes() == []
 
 
+def test_a_usage_limit_that_is_over_is_noticed_while_others_are_at_work(confined: Desk) -> None:
+    """The other one waits for what the parked step does once it goes on."""
+    began, go = confined.agents / "began", confined.agents / "go"
+    said = {
+        "type": "result",
+        "is_error": True,
+        "api_error_status": 429,
+        "result": "try again in 1s",
+    }
+    limit = f"[ -e {began} ] || {{ touch {began}; echo '{json.dumps(said)}'; exit 1; }}; touch {go}"
+    script = f"if [ $SIGNOFF_STEP = 1 ]; then {limit}; else {until(go)}; fi\n{WRITE}"
+    confined.tool("claude", f"cat > /dev/null\n{script}").variable(ANTHROPIC_API_KEY="k")
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2", "--agent", "claude").exits(0)
+
+
 def test_no_agent_sees_or_touches_another_lane_or_the_workspace(confined: Desk) -> None:
     """It looks for what the other wrote, and for the places that it could know."""
     home, secret = confined.home, "only-in-lane-1"
@@ -368,6 +383,16 @@ def test_no_agent_sees_or_touches_another_lane_or_the_workspace(confined: Desk) 
     confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
     assert confined.read("found").split() == [str(confined.workspace / "mark-2")]
     assert not list(confined.workspace.rglob("planted"))
+
+
+def test_a_cancelled_run_leaves_no_agent_and_no_lane(confined: Desk) -> None:
+    confined.agent(f"{together(2)}\n{until(confined.agents / 'never')}").plan(*rooms(2))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until(lambda: len(list((confined.agents / "meet").iterdir())) == 2)
+    confined.about_plan("cancel").exits(0)
+    running.end()
+    assert confined.processes() == [] and not list(confined.home.glob("lanes/*"))
+    assert [s["lanes"] for s in confined.status()["steps"]] == [[], []]
 
 
 def test_where_no_lane_can_be_shown_it_says_so_and_goes_on_in_line(desk: Desk) -> None:

@@ -134,7 +134,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
         opinion=_opinion_of(state, record, content),
-        lanes=record.lanes,
+        lanes=() if ended_unproved(state) else record.lanes,
         why=proof.why,
         strength=record.strength if is_step else None,
         unwatched=record.latest.unwatched if record.latest else "",

@@ -379,6 +379,5 @@ class Attempts:
             elsewhere = {name: seen for name, seen in known.items() if name not in moved}
             now = elsewhere | {name: seen for name, seen in now.items() if name in moved}
         found = changed_handoffs(known, now, changes, installed)
-        may_change = step.contract.may_change if step.contract else ()
-        meant = (*step.produces, *may_change)
+        meant = (*step.produces, *(step.contract.may_change if step.contract else ()))
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}

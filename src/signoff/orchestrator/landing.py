@@ -199,8 +199,7 @@ class Landing:
         record = drive.state.record(step.id)
         maker = drive.lanes.maker
         assert maker is not None
-        content = record.spans[-1][1]
-        collided = bring_over(lane.workspace, record.base, content, maker.environ)
+        collided = bring_over(lane.workspace, record.base, record.spans[-1][1], maker.environ)
         if collided:
             said = StepTurnedBack(f"others changed the same files meanwhile: {_named(collided)}")
             drive.append(self._back(step, said))

@@ -9,7 +9,6 @@ of a lane is seen in the workspace before the entry that lands it.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from signoff.orchestrator.drive import Drive
 
 _TICK_S = 0.1
-_LOOK_AGAIN_S = 1.0
 _ROOMS_PER_LANE = 2  # checks are quicker than agents, and come in crowds
 
 
@@ -82,10 +80,9 @@ class Lanes:
         """Work that goes on, for the choice of the next action."""
         full = self.maker is not None and len(self._working) >= self.maker.most
         several = frozenset(job.candidate for job in self._every if job.candidate is not None)
-        looked_at = frozenset(self._looking)
         return Underway(
             self._held,
-            looked_at,
+            frozenset(self._looking),
             tuple(self._working),
             full,
             self._side_by_side,
@@ -297,13 +294,12 @@ class Lanes:
                 self._settle(job)
 
     def wait(self) -> None:
-        """Wait until something ends; not for long: a person may answer meanwhile."""
-        give_up = time.monotonic() + _LOOK_AGAIN_S
-        while not self.take_in():
-            if time.monotonic() >= give_up:
-                self._drive.catch_up()
-                return
+        """Wait until something ends, a person answers, or a usage limit is over."""
+        drive, heard = self._drive, False
+        while not heard:
             wait([job.future for job in self._every], _TICK_S, FIRST_COMPLETED)
+            heard = self.take_in() or drive.catch_up()
+            heard = heard or any(escalations.withdrawals(drive.state, drive.work.clock()))
 
     def close(self) -> None:
         """Stop whatever runs; what an attempt used until then is counted."""

@@ -72,13 +72,8 @@ def find_suspects(
 
 def _changed(last_kept: str, moments: Sequence[AttemptContent]) -> list[AttemptContent]:
     """The moments whose content differs from the one before."""
-    changed: list[AttemptContent] = []
-    previous = last_kept
-    for moment in moments:
-        if moment.snapshot != previous:
-            changed.append(moment)
-        previous = moment.snapshot
-    return changed
+    before = (last_kept, *(moment.snapshot for moment in moments))
+    return [m for m, then in zip(moments, before, strict=False) if m.snapshot != then]
 
 
 def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None]:

@@ -102,12 +102,11 @@ def keep_quota(harness: Harness, tell: Tell) -> None:
 
 def _collect(harness: Harness, days: float, dry_run: bool, tell: Tell) -> GcReport:
     home = harness.home
-    known = _Known.of(harness.ledger)
     removed: list[Removed] = []
     left: list[LeftAlone] = []
     if not dry_run:
         home.empty_removing()
-    for one in _found(home, known, days, left):
+    for one in _found(home, _Known.of(harness.ledger), days, left):
         tell(f"{one.what}: {one.path}")
         if dry_run or _take_out(home, one, left):
             removed.append(one)
