@@ -18,7 +18,7 @@ from signoff.planfile.verify.view import Anywhere
 from signoff.process.sandboxes import best_isolation
 from truth.strength.case import StrengthCase
 
-LIMIT_S = 120
+LIMIT_S = 600
 SIGNOFF = (sys.executable, "-m", "signoff")
 
 

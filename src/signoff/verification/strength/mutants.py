@@ -51,13 +51,8 @@ _RAISED = ("raise_statement", "throw_statement")
 _ENTRY = re.compile(rb"\(?(?:__name__\b.*|(?:typing\.)?TYPE_CHECKING)\)?")
 _GO_ZERO = {b"string": '""', b"error": "nil", b"int": "0", b"int64": "0", b"float64": "0"}
 _JAVA_ZERO = {
-    b"int": "0",
-    b"long": "0",
-    b"double": "0",
-    b"float": "0",
-    b"short": "0",
-    b"char": "'0'",
-}
+    b"int": "0", b"long": "0", b"double": "0", b"float": "0", b"short": "0", b"char": "'0'",
+}  # fmt: skip
 
 Found = Iterator[tuple[TextEdit, str]]
 
@@ -187,12 +182,8 @@ def _dropped_call(tree: SyntaxTree, place: SyntaxPlace) -> Found:
         call = node if _stands_alone(place) else None
     else:
         call = node if node.type == "expression_statement" else None
-        while call is not None and call.type in (
-            "expression_statement",
-            "await_expression",
-            "await",
-            "try_expression",
-        ):
+        wrappers = ("expression_statement", "await_expression", "await", "try_expression")
+        while call is not None and call.type in wrappers:
             call = next(iter(call.named_children), None)
     if call is None or call.type not in tree.grammar.calls:
         return
@@ -314,13 +305,9 @@ def _answered(tree: SyntaxTree, place: SyntaxPlace) -> Found:
 
 
 _SIMPLE = (
-    *_BOOLEAN_NODES,
-    "if_expression",
-    "match_expression",
-    "for_expression",
-    "while_expression",
+    *_BOOLEAN_NODES, "if_expression", "match_expression", "for_expression", "while_expression",
     "loop_expression",
-)
+)  # fmt: skip
 
 
 def _zero(tree: SyntaxTree, place: SyntaxPlace, value: Node) -> str | None:

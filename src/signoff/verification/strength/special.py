@@ -23,15 +23,8 @@ _COMPARISONS = ("comparison_operator", "binary_expression")
 _EQUALITY = (b"==", b"!=", b"is", b"===", b"!==")
 _LISTS = ("argument_list", "arguments")
 _MATCHERS = (
-    "toBe",
-    "toEqual",
-    "toStrictEqual",
-    "equal",
-    "equals",
-    "eql",
-    "deepEqual",
-    "toBeCloseTo",
-)
+    "toBe", "toEqual", "toStrictEqual", "equal", "equals", "eql", "deepEqual", "toBeCloseTo",
+)  # fmt: skip
 _EQUAL = re.compile(r"assert\w*|equals?|deepEqual|strictEqual|deepStrictEqual|is|same|eql?")
 _TRUTHS = {"assertTrue": 0, "assertFalse": 1, "ok": 0, "assert": 0, "isTrue": 0, "isFalse": 1}
 _JS_LITERALS = (
@@ -284,11 +277,8 @@ def _wanted(test: SyntaxTree, place: SyntaxPlace) -> Node | str | None:
     """The value that a test compares with, or the text of the truth that it asserts."""
     truths = ("True", "False") if test.grammar is grammars.PYTHON else ("true", "false")
     node, around = place.node, list(place.around)
-    while around and around[0].node.type in (
-        "await_expression",
-        "await",
-        "parenthesized_expression",
-    ):
+    wrappers = ("await_expression", "await", "parenthesized_expression")
+    while around and around[0].node.type in wrappers:
         node = around.pop(0).node
     if not around:
         return None
