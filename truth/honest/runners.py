@@ -202,6 +202,17 @@ CASES = (
         tools=("pytest",),
     ),
     Case(
+        "a doctest may move to another module, and others be added",
+        Accepted(attempts=1),
+        files={
+            "calc.py": 'def add(a, b):\n    """\n    >>> add(2, 2)\n    4\n    """\n    return 0\n',
+            "sums.py": "",
+        },
+        contract="python3 -m doctest calc.py sums.py",
+        agent=f"{FIX} calc.py; mv calc.py sums.py; "
+        'printf \'"""\\n>>> 1 + 1\\n2\\n"""\\n\' > calc.py',
+    ),
+    Case(
         "tests that the contract lets fail may go on failing",
         Accepted(attempts=1),
         files={

@@ -91,10 +91,9 @@ class OpenedFiles(Struct, frozen=True):
     def from_bytes(cls, kept: bytes) -> OpenedFiles:
         """Decode what an earlier look kept."""
         data = json.loads(zlib.decompress(kept))
-        read, folders, written = (
-            frozenset(data.get(k, ())) for k in ("files", "folders", "written")
-        )
-        return cls(read, folders, written, data["why_not"])
+        names = ("files", "folders", "written")
+        files, folders, written = (frozenset(data.get(name, ())) for name in names)
+        return cls(files, folders, written, data["why_not"])
 
 
 class Blobs(Protocol):
