@@ -253,11 +253,11 @@ def test_a_check_that_cannot_write_to_what_decides_it_is_unknown_and_says_so(
     contract = "echo more >> tests/data.txt && bash tests/check.sh"
     arena = confined(Arena(tmp_path, contract), Isolation.BUBBLEWRAP)
     arena.attack(HONEST)
-    verdict = arena.verdict()
-    assert (verdict["result"], verdict["reason"]) == ("unknown", "moved-while-judged")
-    assert verdict["message"] == (
-        "what decides the check could not be written to by the check: `tests/data.txt`; "
-        "if the contract does that itself, let it work on a copy"
+    (before,) = arena.entries(Kind.VERDICT)  # and no agent was started
+    assert (before.data["result"], before.data["reason"]) == ("unknown", "obstacle")
+    assert before.data["message"] == (
+        "could not judge: what decides the check could not be written to by the check: "
+        "`tests/data.txt`; if the contract does that itself, let it work on a copy"
     )
 
 
