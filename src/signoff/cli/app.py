@@ -55,6 +55,7 @@ GROUPS = {
         ("receipt", "proofs", "Prove a sign-off to people who were not there."),
         ("judge", "judge", "Measure how good your model's opinions are."),
         ("stats", "stats", "Show how often agents' claims held, and the cost."),
+        ("board", "board", "Serve a page with everything: proved, running, yours."),
     ),
     "Many plans": (
         ("worktree", "worktree", "Give every plan a branch and a checkout of its own."),
