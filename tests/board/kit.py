@@ -80,6 +80,19 @@ class Served:
         cards = re.findall(r'href="(/plan/\w+)">.*?<strong>(.*?)</strong>', self.plans(), re.S)
         return str({name: path for path, name in cards}[title])
 
+    def plan_of(self, name: str) -> str:
+        """The path of a plan's page, by its name."""
+        card = rf'href="(/plan/\w+)">(?:(?!</a>).)*"fine">{name}(?: ·|<)'
+        found = re.search(card, self.plans(), re.S)
+        assert found is not None
+        return found[1]
+
+    def newest_url(self) -> str:
+        """The address that was printed last, once it was."""
+        used = self.running.out.read_text().count("\n")
+        self.running.until(lambda: self.running.out.read_text().endswith("\n"))
+        return str(json.loads(self.running.out.read_text().splitlines()[used - 1])["url"])
+
     def plans(self) -> str:
         return self.get("/plans").text
 

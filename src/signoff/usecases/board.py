@@ -87,6 +87,13 @@ class Card(Struct, frozen=True):
     def state(self) -> CardState:
         return self.column.state
 
+    @property
+    def shown_path(self) -> str:
+        """The path below the folder of its repository, which has a name that people know."""
+        above = Path(self.project).parent
+        path = Path(self.path)
+        return str(path.relative_to(above) if self.project and path.is_relative_to(above) else path)
+
 
 class Overview(Struct, frozen=True):
     """All plans, what waits for a person, and which plans wait for each other."""
