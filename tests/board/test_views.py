@@ -75,6 +75,25 @@ def test_the_timeline_is_filtered_and_shown_in_windows(desk: Desk) -> None:
     assert older == ["4", "3", "2", "1"]
 
 
+def test_of_a_long_plan_the_steps_around_the_chosen_one_are_shown(desk: Desk) -> None:
+    desk.agent("true").plan(*(step(f"Do {n}", f"test -s it{n}") for n in range(1, 301)))
+    desk.about_plan("verify").exits(0)
+    served = serve(desk).enter()
+    plan = served.plan("Build a house")
+
+    def shown(query: str) -> tuple[list[str], list[str]]:
+        page = served.get(plan + query).text
+        more = re.findall(r'class="more" href="[^"]*step=(\d+)">(earlier|later) steps', page)
+        return re.findall(r'<li id="row-(\d+)"', page), [f"{way} {at}" for at, way in more]
+
+    first, ways = shown("")
+    assert (first[0], first[-1], ways) == ("1", "120", ["later 121"])
+    middle, ways = shown("?step=150")
+    assert (middle[0], middle[-1], ways) == ("90", "209", ["earlier 89", "later 210"])
+    last, ways = shown("?step=300")
+    assert (last[0], last[-1], ways) == ("181", "300", ["earlier 180"])
+
+
 def test_hostile_text_is_shown_as_text(project: Project) -> None:
     project.tool("shout", f"printf '%s\\n' '{HOSTILE}'")
     project.agent("shout; shout > '<img src=x>'")

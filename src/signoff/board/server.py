@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -36,12 +37,20 @@ from signoff.usecases.harness import Harness
 from signoff.usecases.history import pinned_plan, read_history, read_pins
 from signoff.usecases.inbox import answer, questions
 from signoff.usecases.person import PageDecision
-from signoff.usecases.planpage import PlanPage, Shown, read_attempt, read_plan_page, timeline
+from signoff.usecases.planpage import (
+    PlanPage,
+    Shown,
+    SubjectPage,
+    read_attempt,
+    read_plan_page,
+    timeline,
+)
 from signoff.usecases.stats import read_stats
 from signoff.wiring import open_harness
 
 PATIENCE_S = 5  # for the head of a request, and for its body
 ENTRIES = 100  # of the timeline at a time
+STEPS = 120  # of a plan
 CARDS = 60  # of a column
 PLANS_IN_MIND = 3  # whose entries are not read again for every new one
 _T = TypeVar("_T")
@@ -166,7 +175,8 @@ class Board:
             request,
             "plan.html",
             page=page,
-            chosen=_chosen(page, asked.get("step")),
+            chosen=(chosen := _chosen(page, asked.get("step"))),
+            window=StepWindow.around(page.subjects, chosen),
             shown=shown,
             filters=list(Shown),
             entries=entries,
@@ -335,13 +345,29 @@ class Board:
         return heads
 
 
-def _chosen(page: PlanPage, step: str | None) -> Any:
+def _chosen(page: PlanPage, step: str | None) -> SubjectPage | None:
     """The step that is looked at: the named one, else one that somebody works on or has to see."""
     by_id = {subject.standing.id: subject for subject in page.subjects}
     if step in by_id:
         return by_id[step]
     busy = [s for s in page.subjects if s.standing.state in ("running", "blocked", "failed")]
     return next(iter((*busy, *page.subjects)), None)
+
+
+class StepWindow(Struct, frozen=True):
+    """The steps that are shown at once, and those to go on with."""
+
+    subjects: tuple[SubjectPage, ...]
+    before: SubjectPage | None
+    after: SubjectPage | None
+
+    @classmethod
+    def around(cls, every: tuple[SubjectPage, ...], chosen: SubjectPage | None) -> StepWindow:
+        at = every.index(chosen) if chosen is not None else 0
+        first = max(0, min(at - STEPS // 2, len(every) - STEPS))
+        last = first + STEPS
+        before = every[first - 1] if first else None
+        return cls(every[first:last], before, every[last] if last < len(every) else None)
 
 
 async def _form(request: Request) -> dict[str, str]:
