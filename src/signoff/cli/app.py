@@ -77,6 +77,7 @@ GROUPS = {
     "Plumbing": (
         ("completion", "meta", "Print what makes your shell complete commands."),
         ("gc", "gc", "Give back disk space that nobody needs any more."),
+        ("notify", "notify", "Try the ways in which you are told of a run."),
         ("version", "meta", "Print the version."),
         ("check-artifact", "check_artifact", "Check that files are what they claim to be."),
         ("hook", "fast", "Answer a client's hook."),
