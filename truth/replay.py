@@ -151,7 +151,7 @@ def replay(item: Item, variant: str, *, measure: bool = False) -> Outcome | None
         return None
     with TemporaryDirectory() as folder:
         top = Path(folder)
-        work, around = top / "work", isolated(top)
+        work, around = top / "work", isolated(top, top / "left")
         write(top / "left", left)
         (top / "left").mkdir(exist_ok=True)
         if item.heldout:

@@ -19,11 +19,11 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--measure", action="store_true", help="ask `signoff strength` too")
     given = parser.parse_args()
-    cases = [case for case in load() if given.only in case.name]
-    played = [play(case, measure=given.measure) for case in cases]
     print(f"{'case':<34} {'weak':<5} {'cheat kept':<11} {'named':<6} strength")
-    for one in played:
-        print(_row(one))
+    played = []
+    for case in (case for case in load() if given.only in case.name):
+        played.append(play(case, measure=given.measure))
+        print(_row(played[-1]), flush=True)
     wrong = [one.case.name for one in played if not one.as_it_should_be]
     weak = sum(one.case.weak for one in played)
     print(f"{weak} weak, {len(played) - weak} good, {len(wrong)} not as they should be")

@@ -143,7 +143,7 @@ class UnknownRole(SignoffError):
     """A step's target names a role that nobody configured."""
 
     exit_code = Exit.INVALID
-    default_hint = "add the role to signoff.toml or pass --role NAME='COMMAND'"
+    default_hint = "name an agent (--agent claude) or add the role to signoff.toml"
 
 
 class NotApproved(SignoffError):

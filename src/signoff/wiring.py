@@ -207,7 +207,7 @@ def run_agent(
     from signoff.usecases.agent import AgentRequest, work  # noqa: PLC0415 - loads model libraries
 
     if plan_holder is not None and (session is not None or not plan):
-        raise UsageError("`plan_holder` has a session of its own", "name nothing else with it")
+        raise UsageError("`plan_holder` brings its own session", "leave out `session` and `plan`")
     session = plan_holder.session if plan_holder is not None else session
     folder = session.workspace if session is not None else Path(workspace).resolve()
     harness = open_harness(dict(os.environ), Path.cwd(), folder)

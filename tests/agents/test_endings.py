@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,26 @@ def test_sockets_that_the_sandbox_was_seen_to_refuse_are_named() -> None:
     seen = replace(ended("PermissionError: Operation not permitted"), denied=("AF_INET",))
     assert "AF_INET" in denied_line(seen, Enclosure(FENCED), WORK)
     assert denied_line(ended("Operation not permitted"), Enclosure(FENCED), WORK) == ""
+
+
+def test_the_line_names_the_folder_that_was_denied_and_no_more(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as notes:
+        Path(notes, "away").symlink_to(tmp_path)
+        for name, folder in (("new/deep", notes), ("", notes), ("away/a", "/var/tmp")):
+            said = ended(f"mkdir: cannot create '{notes}/{name}': Permission denied")
+            assert f'`writable = ["{folder}"]`' in denied_line(said, Enclosure(FENCED), WORK)
+            allowed = Enclosure(FENCED, writable=(Path(folder),))
+            assert denied_line(said, allowed, WORK) == ""
+
+
+def test_a_denial_beside_a_place_in_one_line_of_json_is_no_denied_place() -> None:
+    printed = r'{"output": "cat: /etc/shadow: Permission denied\n/tmp/a\n"}'
+    assert denied_line(ended(stdout=printed), Enclosure(FENCED), WORK) == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is denied to root")
+def test_what_is_denied_to_the_person_too_is_not_the_sandboxes_doing() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as notes:
+        Path(notes).chmod(0o500)
+        said = ended(f"touch: cannot touch '{notes}/a': Permission denied")
+        assert denied_line(said, Enclosure(FENCED), WORK) == ""

@@ -188,7 +188,7 @@ def test_a_function_that_no_model_could_call_is_refused_when_it_is_made() -> Non
     for function in (no_doc, no_type, many, odd, later):
         with pytest.raises(UsageError):
             tool(effects=[])(function)
-    with pytest.raises(UsageError, match="no effect"):
+    with pytest.raises(UsageError, match="not an effect"):
         tool(effects={"magic"})
 
 
@@ -199,7 +199,7 @@ def test_one_effect_may_be_written_as_a_plain_word() -> None:
         return "seen"
 
     assert look.effects == {Effect.READ}
-    with pytest.raises(UsageError, match="`raed` is no effect"):
+    with pytest.raises(UsageError, match="`raed` is not an effect"):
         tool(effects="raed")
 
 

@@ -110,7 +110,7 @@ def test_a_binary_file_and_text_that_is_no_utf8_are_named_as_such(bench: Bench) 
     bench.file("a.bin", b"\x7fELF\0\0")
     bench.file("b.txt", b"caf\xe9\n")
     assert "binary file of 6 bytes" in bench.refuses("read", path="a.bin")
-    assert "no UTF-8 text" in bench.refuses("read", path="b.txt")
+    assert "not UTF-8 text" in bench.refuses("read", path="b.txt")
 
 
 def test_a_long_file_is_read_in_parts_that_join_without_a_gap(bench: Bench) -> None:

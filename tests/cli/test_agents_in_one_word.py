@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
 from tests.cli.kit import Desk
 from tests.cli.plans import step
+from tests.cli.vaults import git
 
 GROUND = step("Lay the ground", "grep -qx firm ground", on_fail="escalate")
 
@@ -155,10 +155,9 @@ def test_in_a_linked_worktree_the_place_is_that_of_the_main_checkout(desk: Desk)
     desk.file("signoff.toml", '[roles.coder]\nagent = "aider"\n')
     desk.person('[sandbox]\nisolation = "landlock"\n')
     beside = desk.folder / "beside"
-    git = ["git", "-C", str(desk.workspace)]
-    subprocess.run([*git, "add", "-A"], check=True)
-    subprocess.run([*git, "commit", "-qm", "all"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", str(beside)], check=True)
+    git(desk, "add", "-A")
+    git(desk, "commit", "-qm", "all")
+    git(desk, "worktree", "add", "-q", str(beside))
     line = 'writable = ["DESK/work/.git"]'
     desk.signoff("verify", "PLAN.md", cwd=beside).exits(0).shows("role-place-denied", line)
 

@@ -81,7 +81,9 @@ def test_a_link_to_a_plan_is_the_plan_it_points_to(desk: Desk) -> None:
 
 
 def test_a_role_that_nobody_has_is_named(desk: Desk) -> None:
-    desk.plan(GROUND).about_plan("verify").exits(4).shows("`coder`", "[unknown-role]")
+    desk.plan(GROUND).about_plan("verify").exits(4).shows(
+        "`coder`", "[unknown-role]", "--agent claude"
+    )
     desk.run("--yes").fails(4, "goes to `coder`")
 
 

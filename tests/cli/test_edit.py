@@ -65,7 +65,7 @@ def test_a_text_that_is_there_already_is_no_conflict(auth: Project) -> None:
 @pytest.mark.parametrize("wrong", ["", "abc", "g" * 64, "A" * 64, "0" * 63])
 def test_what_is_expected_must_be_a_digest(auth: Project, wrong: str) -> None:
     before = auth.read(".harness/PLAN-auth.md")
-    auth.signoff("edit", "auth", "--from", "new.md", "--expect", wrong).fails(2, "is no digest")
+    auth.signoff("edit", "auth", "--from", "new.md", "--expect", wrong).fails(2, "is not a digest")
     assert auth.read(".harness/PLAN-auth.md") == before
     assert not (auth.vault / "PLAN-auth.md.conflict-1").exists()
 

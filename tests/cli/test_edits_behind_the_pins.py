@@ -122,7 +122,7 @@ def test_a_protected_file_that_a_person_edited_after_approving_is_not_blamed_on_
     desk.plan(step("Lay the ground", "diff ground tests/check", protects=["tests/**"]))
     desk.about_plan("approve", "--yes").exits(0)
     desk.file("tests/check", "firmer\n")
-    desk.run().fails(6, "protected files changed since the approval: tests/check")
+    desk.run().fails(6, "protected files changed since the approval: `tests/check`")
     assert desk.attempts() == []
 
 

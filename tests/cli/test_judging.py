@@ -117,16 +117,30 @@ def test_while_nobody_else_goes_on_it_stays_as_it_is_for_the_person_to_see(desk:
     assert desk.read("tests/check") == "true\n"
 
 
-def test_a_contract_that_changes_the_work_is_unknown_unless_it_declares_it(desk: Desk) -> None:
+def test_a_contract_that_changes_the_work_is_told_its_line_before_anybody_is_paid(
+    desk: Desk,
+) -> None:
     desk.agent("echo firm > ground")
     check = f"date +%N > report; {FIRM}"
+    desk.plan(step("Lay the ground", check)).run("--yes").exits(6).shows(
+        "step 1 (Lay the ground) is unknown after 0 attempts: could not judge: "
+        "content moved while it was judged: `report` added",
+        "declare `**writes:** report`",
+        "retry judges it again when mended, revise a new plan",
+    )
+    assert desk.attempts() == []
+    desk.answer("revise")
+    desk.plan(step("Lay the ground", check, writes="report")).run("--yes").exits(0)
+
+
+def test_what_only_the_work_has_a_contract_write_is_unknown_and_never_kept(desk: Desk) -> None:
+    desk.agent("echo firm > ground")
+    check = f"{FIRM} && date +%N > report"
     desk.plan(step("Lay the ground", check, on_fail="escalate")).run("--yes").exits(6).shows(
         "step 1 (Lay the ground) is unknown after 1 attempt: content moved while it was judged: "
-        "`report`",
-        "declare `**writes:**`",
+        "`report` added",
+        "declare `**writes:** report`",
     )
-    desk.answer("abort")
-    desk.plan(step("Lay the ground", check, writes="report")).run("--yes").exits(0)
 
 
 @pytest.mark.parametrize(

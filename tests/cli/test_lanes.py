@@ -11,7 +11,7 @@ import pytest
 
 from signoff.domain.verdict import Isolation
 from tests.cli.kit import Desk
-from tests.cli.lanes import NEEDS_LANES, WRITE, confine, rooms, together
+from tests.cli.lanes import NEEDS_LANES, WRITE, confine, rooms, together, until
 from tests.cli.plans import step
 
 pytestmark = NEEDS_LANES
@@ -331,6 +331,68 @@ def test_an_interrupt_ends_every_lane_and_the_run_goes_on_later(confined: Desk) 
     assert [e["data"]["lost"] for e in ended] == [True, True]
     go.touch()
     confined.run("--jobs", "2").exits(0)
+
+
+@pytest.mark.parametrize(("choice", "code"), [("retry", 0), ("waive", 0), ("abort", 1)])
+def test_an_answer_is_heeded_while_others_are_still_at_work(
+    confined: Desk, choice: str, code: int
+) -> None:
+    go = confined.agents / "go"
+    slow = f"[ $SIGNOFF_STEP = 1 ] && {{ {until(go)}; }}"
+    confined.agent(f"{slow}\n[ $SIGNOFF_STEP-$attempt = 2-1 ] || {{ {WRITE}; }}")
+    confined.plan(*rooms(2, on_fail="escalate"), step("Roof", "test -e room-3", needs="2"))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until(lambda: bool(confined.entries("escalation.opened")))
+    confined.answer(choice)
+    if code == 0:
+        running.until(lambda: "3" in {e["step"] for e in confined.entries("step.done")})
+        assert "1" not in {e["step"] for e in confined.entries("attempt.finished")}
+        go.touch()
+    running.end().exits(code)
+    assert confined.processes() == []
+
+
+def test_a_usage_limit_that_is_over_is_noticed_while_others_are_at_work(confined: Desk) -> None:
+    """The other one waits for what the parked step does once it goes on."""
+    began, go = confined.agents / "began", confined.agents / "go"
+    said = {
+        "type": "result",
+        "is_error": True,
+        "api_error_status": 429,
+        "result": "try again in 1s",
+    }
+    limit = f"[ -e {began} ] || {{ touch {began}; echo '{json.dumps(said)}'; exit 1; }}; touch {go}"
+    script = f"if [ $SIGNOFF_STEP = 1 ]; then {limit}; else {until(go)}; fi\n{WRITE}"
+    confined.tool("claude", f"cat > /dev/null\n{script}").variable(ANTHROPIC_API_KEY="k")
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2", "--agent", "claude").exits(0)
+
+
+def test_no_agent_sees_or_touches_another_lane_or_the_workspace(confined: Desk) -> None:
+    """It looks for what the other wrote, and for the places that it could know."""
+    home, secret = confined.home, "only-in-lane-1"
+    confined.agent(
+        f"echo {secret} > mark-$SIGNOFF_STEP\n{together(2)}\n"
+        f"if [ $SIGNOFF_STEP = 1 ]; then {until(confined.agents / 'looked')}; {WRITE}; exit; fi\n"
+        f"{{ find {home} {confined.workspace} -name 'mark-1'; grep -rlx {secret} /tmp /var/tmp;\n"
+        '  for p in /proc/[0-9]*; do ls "$p/cwd/" "$p/root/$PWD"; done | grep mark-1;\n'
+        "  key=${SIGNOFF_WORKSPACE#workspace-}; key=${key%-lane-*}\n"
+        f"  for n in 1 2 3; do echo mine > {home}/lanes/$key/lane-$n/room/planted; done\n"
+        "} > found 2> /dev/null\n"
+        f"touch {confined.agents / 'looked'}; {WRITE}"
+    )
+    confined.plan(*rooms(2)).run("--yes", "--jobs", "2").exits(0)
+    assert confined.read("found").split() == [str(confined.workspace / "mark-2")]
+    assert not list(confined.workspace.rglob("planted"))
+
+
+def test_a_cancelled_run_leaves_no_agent_and_no_lane(confined: Desk) -> None:
+    confined.agent(f"{together(2)}\n{until(confined.agents / 'never')}").plan(*rooms(2))
+    running = confined.start("run", "PLAN.md", "--yes", "--jobs", "2")
+    running.until(lambda: len(list((confined.agents / "meet").iterdir())) == 2)
+    confined.about_plan("cancel").exits(0)
+    running.end()
+    assert confined.processes() == [] and not list(confined.home.glob("lanes/*"))
+    assert [s["lanes"] for s in confined.status()["steps"]] == [[], []]
 
 
 def test_where_no_lane_can_be_shown_it_says_so_and_goes_on_in_line(desk: Desk) -> None:

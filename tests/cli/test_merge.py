@@ -88,7 +88,8 @@ def test_work_that_was_not_signed_off_is_not_merged(project: Project) -> None:
 
 def test_content_that_changed_since_the_sign_off_is_not_merged(done: Project) -> None:
     (done.worktree("auth") / "product.txt").write_text("works\nand more\n")
-    done.signoff("merge", "auth").fails(1, "changed since plan `auth` was signed off: product.txt")
+    merge = done.signoff("merge", "auth")
+    merge.fails(1, "changed since plan `auth` was signed off: `product.txt`")
     assert not (done.workspace / "product.txt").exists()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 
 from signoff.process.sandboxes import best_isolation
@@ -284,13 +286,28 @@ def test_an_agent_that_landlock_kept_from_working_gets_no_retry_but_the_line(
     line = 'writable = ["/dev/ptmx", "/dev/pts"]'
     assert line in ended.stdout and agents_started(desk) == 1
     said = question(desk)
-    assert said.startswith("the agent of step 1 (Work) could not work here, and changed nothing")
+    assert said.startswith("the agent of step 1 (Work) changed nothing, and was denied something: ")
     assert line in said
     desk.person(f'[sandbox]\nisolation = "landlock"\n{line}\n')
     desk.answer("retry")
     desk.agent("python3 -c 'import pty; pty.openpty()' && echo sum > price.py")
     desk.run().exits(0)
     assert agents_started(desk) == 2
+
+
+def test_an_agent_whose_notes_landlock_denied_is_told_which_folder_and_no_more(desk: Desk) -> None:
+    """The folder, not all of `/var/tmp`; who opens it has the agent work."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as notes:
+        script = f"mkdir {notes}/today && echo sum > price.py"
+        role = f"[roles.coder]\ncommand = \"sh -c '{script}'\"\n"
+        red_project(desk, "landlock").file("price.py", "").file("signoff.toml", role)
+        work = step("Work", "grep -q sum price.py", on_fail="retry(5), then abort")
+        desk.plan(work).run("--yes").exits(6)
+        line = f'writable = ["{notes}"]'
+        assert f"{line}` under `[sandbox]` in your own configuration; then" in question(desk)
+        assert agents_started(desk) == 1
+        desk.person(f'[sandbox]\nisolation = "landlock"\n{line}\n').answer("retry")
+        desk.run().exits(0)
 
 
 def test_an_agent_that_was_denied_something_and_worked_all_the_same_is_retried(desk: Desk) -> None:

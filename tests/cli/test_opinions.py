@@ -173,3 +173,31 @@ def test_a_veto_on_work_in_a_lane_is_no_collision(desk: Desk, serve: Serve) -> N
     reasons = [e["data"]["reason"] for e in desk.entries("verdict")]
     assert "opinion" in reasons and not desk.entries("step.turned_back")
     assert len(desk.entries("attempt.started")) == 2
+
+
+@pytest.mark.skipif(not best_isolation(None).has_own_view, reason="needs a sandbox with a view")
+def test_a_model_drafts_a_test_where_answers_by_heart_are_not_noticed(
+    desk: Desk, serve: Serve
+) -> None:
+    server = serve(Script(respond=lambda _: say("assert double(7) == 14\n\x1b[2J")))
+    desk.file("test_pay.sh", 'test "$(bash pay.sh 2)" = 4\n').agent(
+        "printf 'echo $(($1 * 2))\\n' > pay.sh"
+    )
+    sandbox = f'[sandbox]\nwritable = ["{desk.agents}"]\nisolation = "{best_isolation(None)}"\n'
+    desk.person(sandbox + judge(server))
+    desk.plan(step("Prices", "bash test_pay.sh", may_change="pay.sh")).run("--yes").exits(0)
+    desk.about_plan("strength", "--most", "6").exits(0).hides("draft", "double")
+    assert not server.script.received, "nobody is paid who was not asked for"
+    said = desk.about_plan("strength", "--draft", "--most", "6").exits(0)
+    said.shows("a model's draft, no proof, 120 tokens", "  assert double(7) == 14")
+    assert "\x1b" not in said.stdout
+    (asked,) = (request.messages[-1].text for request in server.script.received)
+    assert "bash test_pay.sh" in asked and "no test uses this input" in asked
+    found = (
+        desk.about_plan("strength", "--draft", "--most", "6", "--json").exits(0).json["steps"][0]
+    )
+    assert found["draft"]["text"].startswith("assert double")
+
+
+def test_a_draft_without_a_model_names_the_line_that_is_missing(desk: Desk) -> None:
+    ruled(desk).about_plan("strength", "--draft").fails(4, "names no model", hint="[judge]")

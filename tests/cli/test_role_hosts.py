@@ -91,4 +91,4 @@ def test_the_word_for_an_agents_hosts_needs_an_agent(desk: Desk) -> None:
 @pytest.mark.parametrize("host", ["", "https://api.example.com", "a b", "*", "a:b", "[::1]"])
 def test_a_host_is_a_name(desk: Desk, host: str) -> None:
     hired(desk, Isolation.NONE, "true", host)
-    desk.signoff("verify", "PLAN.md").exits(4).shows("hosts" if not host else "is no host name")
+    desk.signoff("verify", "PLAN.md").exits(4).shows("hosts" if not host else "is not a host name")

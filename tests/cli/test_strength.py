@@ -19,17 +19,19 @@ pytestmark = pytest.mark.skipif(
 
 BEFORE = 'def grade(points):\n    return "fail"\n'
 AFTER = 'def grade(points):\n    if points >= 50:\n        return "pass"\n    return "fail"\n'
+HEAD = "import unittest\n\nfrom grades import grade\n\n\nclass Tests(unittest.TestCase):\n"
 TWO_TESTS = (
-    "from grades import grade\n\n"
-    'def test_good():\n    assert grade(80) == "pass"\n\n'
-    'def test_bad():\n    assert grade(0) == "fail"\n'
+    f"{HEAD}"
+    '    def test_good(self):\n        self.assertEqual(grade(80), "pass")\n\n'
+    '    def test_bad(self):\n        self.assertEqual(grade(0), "fail")\n'
 )
 ALL_POINTS = (
-    "from grades import grade\n\n"
-    "def test_every_number():\n"
-    '    assert [grade(n) for n in range(101)] == ["fail"] * 50 + ["pass"] * 51\n'
+    f"{HEAD}"
+    "    def test_every_number(self):\n"
+    "        given = [grade(n) for n in range(101)]\n"
+    '        self.assertEqual(given, ["fail"] * 50 + ["pass"] * 51)\n'
 )
-SUITE = f"{sys.executable} -m pytest -q test_grades.py"
+SUITE = f"{sys.executable} -m unittest -q test_grades"
 
 
 def grades(contract: str = SUITE, **fields: Any) -> Step:
@@ -38,7 +40,8 @@ def grades(contract: str = SUITE, **fields: Any) -> Step:
 
 @pytest.fixture
 def school(desk: Desk) -> Desk:
-    desk.person(f'[sandbox]\nisolation = "{best_isolation(None)}"\n')
+    readable = json.dumps([sys.prefix])  # wherever the checkout lies
+    desk.person(f'[sandbox]\nisolation = "{best_isolation(None)}"\nreadable = {readable}\n')
     desk.file("grades.py", BEFORE).file("test_grades.py", TWO_TESTS)
     return desk.agent(f"cat > grades.py <<'EOF'\n{AFTER}EOF")
 
@@ -58,6 +61,7 @@ def test_what_nobody_notices_is_named_with_file_and_line(school: Desk) -> None:
     lines = {(v["path"], v["line"], v["kind"]) for v in found["unnoticed"]}
     assert ("grades.py", 2, "mutant") in lines
     assert found["kinds"]["undo"]["rejected"] >= 1
+    assert ("grades.py", 1, "special") in lines
     school.about_plan("strength", "--diff").exits(0).shows(
         f"rejects {found['rejected']} of {found['tried']} wrong versions",
         "not noticed",
@@ -81,6 +85,7 @@ def test_the_result_is_shown_and_the_same_question_is_not_asked_twice(school: De
     first, again = measured(school, *few)["strength"], measured(school, *few)["strength"]
     assert first["tried"] + first["neither"] == 4 and first["left_out"]
     assert (first["key"], first["duration_s"]) == (again["key"], again["duration_s"])
+    assert len(school.entries("strength.measured")) == 1
     (standing,) = school.status()["steps"]
     assert standing["strength"]["share"] == first["share"]
     school.about_plan("log").shows("its contract rejects")
@@ -139,7 +144,7 @@ def test_a_held_out_check_is_counted_apart(school: Desk) -> None:
     school.home.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(parents=True)
     (folder / "contract").write_text(
-        f'PYTHONPATH=. {sys.executable} -m pytest -q "$SIGNOFF_HELDOUT_DIR"'
+        f'PYTHONPATH=. {sys.executable} -m unittest discover -s "$SIGNOFF_HELDOUT_DIR"'
     )
     (folder / "test_every.py").write_text(ALL_POINTS)
     school.plan(grades(heldout="every")).run("--yes").exits(0)
@@ -169,3 +174,4 @@ def test_files_that_change_meanwhile_make_the_result_void(school: Desk) -> None:
     school.file("grades.py", AFTER + "\n# edited\n")
     ended = running.end().exits(3)
     assert "changed meanwhile" in ended.stdout
+    assert measured(school)["strength"]["incomplete"] == "", "what is void is measured again"

@@ -39,6 +39,19 @@ from signoff.planfile.subjects import measures
         ),
         ("jq -e --slurpfile w expected.txt '. == $w[0]' out.json", "expected.txt"),
         ('bash -c "diff expected.txt out.txt"', "expected.txt"),
+        ('want=$(<expected.txt); test "$(cat out.txt)" = "$want"', "expected.txt"),
+        ('read want < expected.txt; test "$(cat out.txt)" = "$want"', "expected.txt"),
+        (
+            'mapfile -t n < list.txt; for p in "${n[@]}"; do test -s "$p" || exit 1; done',
+            "list.txt",
+        ),
+        ('local max=$(sed -n 2p a.txt); test "$(wc -l < out.txt)" -le "$max"', "a.txt"),
+        ("xargs -I{} test -s out/{} < list.txt", "list.txt"),
+        ("sha256sum -c < sums.txt", "sums.txt"),
+        ('test "$(ls want | wc -l)" = "$(ls out | wc -l)"', "want"),
+        ('for f in want/*; do cmp "$f" "out/${f##*/}" || exit 1; done', "want"),
+        ('test -z "$(sort a.txt out.txt | uniq -u)"', "a.txt"),
+        ('case "$(cat out.txt)" in $(cat expected.txt)) ;; *) exit 1 ;; esac', "expected.txt"),
     ],
 )
 def test_a_file_that_sets_the_mark_is_seen(command: str, file: str) -> None:
@@ -55,6 +68,11 @@ def test_a_file_that_sets_the_mark_is_seen(command: str, file: str) -> None:
         "sha256sum a.txt",
         "diff <(sort a.txt) a.txt",
         "while sleep 1; do test -s a.txt && break; done",
+        'n=$(wc -l < a.txt); test "$n" -eq 3',
+        'n=$(grep -c a a.txt); m=$(grep -c b b.txt); test "$n" -eq 0 && test "$m" -eq 3',
+        'for f in docs/*.md; do grep -q title "$f" || exit 1; done',
+        "case $(cat a.txt) in yes) ;; *) exit 1 ;; esac",
+        "sort a.txt | uniq -d",
     ],
 )
 def test_a_file_that_is_only_looked_at_sets_no_mark(command: str) -> None:

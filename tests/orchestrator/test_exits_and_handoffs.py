@@ -1,4 +1,4 @@
-"""What an agent leaves besides its work: honest answers, and files that make others act."""
+"""What an agent leaves besides its work: honest answers, and files that other tools execute."""
 
 from __future__ import annotations
 

@@ -109,6 +109,11 @@ def test_a_step_that_a_reader_sees_as_html_below_a_link_definition_is_not_run() 
     assert "not-a-step" in codes(text)
 
 
+def test_a_postcondition_written_as_a_step_is_told_how_it_is_written() -> None:
+    text = plan(after="## Postconditions\n\n### 1. All tests pass\n")
+    assert "postconditions are list items" in str(the_finding(text, "not-a-step").hint)
+
+
 def test_dashes_below_a_link_definition_are_a_line_and_no_heading() -> None:
     text = plan(step("1").replace("Do it.", "Do it.\n\n[a]: b\n---"), step("2"))
     assert [s.id for s in parse(text).plan.steps] == ["1", "2"]

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from truth.strength.playing import write
 
+from signoff.process.sandboxes import best_isolation
+
 TOP = Path(__file__).parents[2]
 RIGHT, WRONG = "def add(a, b):\n    return a + b\n", "def add(a, b):\n    return a - b\n"
 UNIT = (
@@ -44,9 +46,10 @@ CORPORA = {
 }
 
 
-def _replayed(corpus: str, folder: Path) -> dict[str, Any]:
+def _replayed(corpus: str, folder: Path, *more: str) -> dict[str, Any]:
     write(folder, CORPORA[corpus])
-    command = [sys.executable, str(TOP / "truth" / "replay.py"), "--corpus", corpus, "--json"]
+    replay = str(TOP / "truth" / "replay.py")
+    command = [sys.executable, replay, "--corpus", corpus, "--json", *more]
     ended = subprocess.run(
         [*command, "--from", str(folder)], capture_output=True, text=True, check=False
     )
@@ -70,6 +73,13 @@ def test_a_corpus_is_replayed_and_false_sign_offs_are_counted(
         special,
         signed,
     )
+
+
+@pytest.mark.skipif(not best_isolation(None).has_own_view, reason="needs a sandbox with a view")
+def test_the_strength_of_honest_work_is_measured_when_asked_for(tmp_path: Path) -> None:
+    rows = _replayed("patches", tmp_path, "--measure")
+    assert 0 < rows["honest"]["strength"] <= 1
+    assert rows["lying"]["strength"] is None
 
 
 def test_a_folder_without_items_is_said(tmp_path: Path) -> None:

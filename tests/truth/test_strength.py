@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from truth.strength.case import BY_VERIFY, StrengthCase
 from truth.strength.corpus import load
-from truth.strength.playing import named_weak, play
+from truth.strength.playing import Played, named_weak, play
+
+from signoff.process.sandboxes import best_isolation
 
 CASES = load()
 EVERY = 9  # one case in so many is played here; `truth/strength_run.py` plays them all
@@ -35,3 +38,19 @@ def test_a_cheat_keeps_a_weak_contract_and_the_work_keeps_every_one(case: Streng
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_verify_names_what_can_be_told_beforehand_and_no_good_contract(case: StrengthCase) -> None:
     assert named_weak(case) == (case.kind in BY_VERIFY)
+
+
+@pytest.mark.skipif(not best_isolation(None).has_own_view, reason="needs a sandbox with a view")
+@pytest.mark.parametrize("name", ["thin largest shell", "suite largest shell"])
+def test_a_measurement_tells_a_weak_contract_from_a_good_one(name: str) -> None:
+    (case,) = (case for case in CASES if case.name == name)
+    played = play(case, measure=True)
+    assert played.strength is not None and played.as_it_should_be
+
+
+def test_a_case_that_could_not_be_measured_is_not_as_it_should_be() -> None:
+    for case in (CASES[0], CASES[-1]):
+        known = {"kept_by_work": True, "kept_before": False, "kept_by_cheat": case.weak}
+        played = Played(case, **known, named_weak=case.weak, asked=True)
+        assert not played.as_it_should_be
+        assert replace(played, strength=0.2 if case.weak else 0.9).as_it_should_be

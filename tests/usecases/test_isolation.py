@@ -160,8 +160,9 @@ def test_a_contract_that_writes_in_its_clean_room_is_told_to_declare_it(tmp_path
     contract = "echo x > report && grep -q works product.txt"
     arena = confined(Arena(tmp_path, contract, ""), Isolation.BUBBLEWRAP)
     assert arena.attack(HONEST).outcome is None
-    said = "content moved while it was judged: `report` added; the contract wrote it: declare"
-    assert said in arena.verdict()["message"]
+    said = "moved while it was judged: `report` added; the contract wrote it: declare `**writes:** "
+    (before,) = arena.entries(Kind.VERDICT)  # and no agent was started
+    assert said in before.data["message"] and before.data["reason"] == "obstacle"
 
 
 @BOXED

@@ -119,6 +119,36 @@ def test_a_run_that_passed_has_no_reason_to_be_cut_short() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "texts", "may_fail"),
+    [
+        ("cd a && pytest -q", (), False),
+        ("set -o pipefail; pytest | tee log", (), False),
+        ("make test", ("set -e\npytest\nruff check .",), False),
+        ("npm test", ("mocha test",), False),
+        ("pytest | tee log", (), True),
+        ("pytest old || true; pytest new", (), True),
+        ("make test || true", ("pytest",), True),
+        ("make test", ("set -e\npytest old || true\npytest new",), True),
+        ('"$RUN" tests', (), True),
+    ],
+)
+def test_tests_that_failed_under_an_exit_code_of_0_are_told_unless_the_text_lets_them(
+    command: str, texts: tuple[str, ...], may_fail: bool
+) -> None:
+    now = TestCounts("pytest", passed=1, failed=2)
+    answer = judge_counts(Contract(command), now, None, texts)
+    if may_fail:
+        assert answer is None
+    else:
+        assert answer is not None and answer.message == (
+            f"2 tests failed (pytest), and yet its exit code says that all is well{MEANT}"
+        )
+    meant = Contract(command, may_shrink=True)
+    red = Contract(command, (Expectation(ExpectationKind.EXIT_CODE, 1),))
+    assert judge_counts(meant, now, None, texts) is judge_counts(red, now, None, texts) is None
+
+
 def test_errors_beside_a_test_are_no_tests() -> None:
     then = TestCounts("pytest", 3, failed=2, errors=2)
     assert said(then, TestCounts("pytest", 3)) == ""

@@ -1,4 +1,4 @@
-"""Files that make other programs act are noticed, whether git ignores them or not."""
+"""Files that other tools execute are noticed, whether git ignores them or not."""
 
 from __future__ import annotations
 

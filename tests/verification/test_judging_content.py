@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from signoff.domain.plan import Contract
-from signoff.domain.verdict import Reason, Result
+from signoff.domain.verdict import Phase, Reason, Result
 from signoff.process.environment import safe_search_path
 from signoff.verification.protection import Guard
 from tests.verification.courtroom import Courtroom, stdout_equals
@@ -208,3 +208,28 @@ def test_what_its_owner_may_not_read_makes_a_verdict_unknown(court: Courtroom) -
     closed.chmod(0o644)
     assert court.judge("true").result is Result.KEPT
     assert court.judge("chmod 0 src/a.py").reason is Reason.INFRASTRUCTURE
+
+
+BENDS = "t = open('limits').read(); open('limits', 'w').write('more'); open('limits', 'w').write(t)"
+
+
+@pytest.mark.parametrize(
+    ("guard", "told"),
+    [
+        (Guard(), True),
+        (Guard(changed_by_any=("limits",)), False),  # declared as `**writes:**`
+        (Guard(may_change=("lim*",)), False),
+    ],
+)
+def test_a_file_as_approved_that_is_bent_and_put_back_while_it_is_read_is_told(
+    court: Courtroom, guard: Guard, told: bool
+) -> None:
+    court.write("limits", "less")
+    court.write("product.py", f"{BENDS}\n")
+    court.approved = court.snapshot()
+    verdict = court.judge(f"{PYTHON} product.py && grep -q less limits", guard=guard)
+    assert (verdict.reason is Reason.MOVED) is told
+    assert ("`limits`; if the contract does that itself" in verdict.message) is told
+    assert court.judge(f"{PYTHON} product.py", Phase.BEFORE, guard).kept  # nobody worked yet
+    court.write("limits", "changed by an agent, which is looked at otherwise")
+    assert court.judge(f"{PYTHON} product.py", guard=guard).kept

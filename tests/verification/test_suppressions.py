@@ -219,3 +219,28 @@ def test_a_skip_in_a_new_file_takes_nothing_away_unless_one_is_gone() -> None:
     marks, text = Checks(skip_marks=True), "@pytest.mark.skip\n"
     assert new_suppressions(marks, {}, {"new.py": text}) == []
     assert len(new_suppressions(marks, {"old.py": "x"}, {"new.py": text})) == 1
+
+
+RUST = "fn f() {{}}\n#[cfg(test)]\nmod t {{\n    fn a() {{ {} }}\n}}\n"
+DOCTEST = '"""\n>>> f(2)\n{}\n"""\n'
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "before", "after", "missed"),
+    [
+        ("cargo test", "a.rs", RUST.format("assert!(f(1))"), RUST.format("assert!(!f(1))"), True),
+        ("cargo test", "a.rs", RUST.format("assert!(f(1))"), "fn f() {}\n", True),
+        ("cargo test", "a.rs", RUST.format("f(1)"), RUST.format("f(2)"), False),
+        ("cargo test", "a.rs", "fn f() { assert!(x) }\n", "fn f() {}\n", False),
+        ("cargo build", "a.rs", RUST.format("assert!(f(1))"), RUST.format(""), False),
+        ("doctest", "a.py", DOCTEST.format(4), DOCTEST.format(0), True),
+        ("doctest", "a.py", DOCTEST.format(4), DOCTEST.format(4) + DOCTEST.format(5), False),
+        ("pytest", "a.py", DOCTEST.format(4), DOCTEST.format(0), False),
+    ],
+)
+def test_what_tests_in_the_work_itself_say_is_missed(
+    tool: str, name: str, before: str, after: str, missed: bool
+) -> None:
+    assert bool(new(before, after, name, of(tool))) is missed
+    moved = new_suppressions(of(tool), {name: before}, {f"b{name}": before})
+    assert not moved

@@ -240,13 +240,18 @@ CASES = (
     ),
     *(
         Case(
-            f"a product that {way} does not get by a tool that {how}",
-            Refused(None),
+            f"a product that {way} does not get by a tool that {how}{though}",
+            # What is protected cannot always be written to at all.
+            Refused(None) if protects else Refused(Reason.MOVED, Result.UNKNOWN, says="`rules"),
             files={"tarn/run.py": TARN, "rules/limits": STRICT, "product.py": "\n"},
             contract=f"python3 tarn/run.py {style} rules/limits && sleep 0.6",
-            fields="**protects:** rules/**, tarn/**\n**may_change:** product.py\n",
+            fields=f"{protects}**may_change:** product.py\n",
             agent=f"cat > product.py <<'END'\nimport mmap, os, shutil, time\n"
             f"rules = 'rules/limits'\n{code}{BENDS_RULES}END",
+        )
+        for though, protects in (
+            ("", "**protects:** rules/**, tarn/**\n"),
+            (", though nobody protects them", ""),
         )
         for style, how in TARN_STYLES.items()
         for way, code in BENT.items()

@@ -99,7 +99,8 @@ CASES = (
         "expected output may be recorded anew where the plan allows it",
         Accepted(attempts=1),
         files={"tests/golden.txt": "0\n", **FILES},
-        contract="diff tests/golden.txt <(python3 -c 'import calc; print(calc.add(2, 2))')",
+        contract="diff tests/golden.txt <(python3 -c 'import calc; print(calc.add(2, 2))') && "
+        "grep -qx 4 tests/golden.txt",
         agent=f"{FIX}; echo 4 > tests/golden.txt",
         fields="**protects:** tests/**\n**may_change:** tests/golden.txt\n",
     ),

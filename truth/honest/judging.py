@@ -56,6 +56,13 @@ BESIDE = {
         contract='copy=$(mktemp -d) && cp -r tests product.txt "$copy" && cd "$copy" && '
         "echo >> tests/data.txt && bash tests/check.sh",
     ),
+    "write a lock file anew with the same words": Case(
+        "",
+        Accepted(attempts=1),
+        files={"deps.lock": "tea 1.0\n"},
+        contract="python3 -c \"t = open('deps.lock').read(); open('deps.lock', 'w').write(t)\" && "
+        "bash tests/check.sh",
+    ),
     "write what the plan says that it writes": Case(
         "",
         Accepted(attempts=1),
@@ -174,7 +181,7 @@ CASES = (
         person=(Act(Choice.RETRY),),
     ),
     Case(
-        "files that make other programs act are told and stop nothing",
+        "files that other tools execute are told and stop nothing",
         Accepted(attempts=1),
         agent=f"{WORK}; mkdir .vscode; echo '{{}}' > .vscode/tasks.json; echo rules > AGENTS.md",
         afterwards="signoff log PLAN.md --json | grep AGENTS.md",

@@ -55,6 +55,16 @@ PLAINLY: dict[str, tuple[Files, str, str]] = {
         "awk 'END { exit NR != 4 }' a.csv b.csv",
         "echo 2 >> a.csv; echo 2 >> b.csv",
     ),
+    "a file whose lines are counted in a variable": (
+        {"a.csv": "1\n", "b.csv": "1\n"},
+        'n=$(wc -l < a.csv); m=$(wc -l < b.csv); test "$n" -eq 2 && test "$m" -eq 2',
+        "echo 2 >> a.csv; echo 2 >> b.csv",
+    ),
+    "pages that a loop looks at": (
+        {"docs/a.md": "no\n", "docs/b.md": "title\n"},
+        'for f in docs/*.md; do grep -q title "$f" || exit 1; done',
+        "echo title > docs/a.md",
+    ),
     "scripts that are only read": (
         {"bin/a.sh": "if\n", "bin/b.sh": "true\n"},
         'for f in bin/*.sh; do bash -n "$f" || exit 1; done',

@@ -202,6 +202,30 @@ CASES = (
         tools=("pytest",),
     ),
     Case(
+        "a doctest may move to another module, and others be added",
+        Accepted(attempts=1),
+        files={
+            "calc.py": 'def add(a, b):\n    """\n    >>> add(2, 2)\n    4\n    """\n    return 0\n',
+            "sums.py": "",
+        },
+        contract="python3 -m doctest calc.py sums.py",
+        agent=f"{FIX} calc.py; mv calc.py sums.py; "
+        'printf \'"""\\n>>> 1 + 1\\n2\\n"""\\n\' > calc.py',
+    ),
+    Case(
+        "tests that the contract lets fail may go on failing",
+        Accepted(attempts=1),
+        files={
+            **PYTHON_FILES,
+            "old/test_old.py": "import unittest\n\n\nclass Old(unittest.TestCase):\n"
+            "    def test_old(self):\n        self.fail()\n",
+            "Makefile": "test:\n\t-python3 -m unittest discover -s old\n"
+            "\tpython3 -c 'import calc; assert calc.add(2, 2) == 4'\n",
+        },
+        contract="make test",
+        agent=f"{FIX} calc.py",
+    ),
+    Case(
         "a suppression may move with its line",
         Accepted(attempts=1),
         files={"calc.py": "import os  # noqa: F401\nimport re\n"},

@@ -40,6 +40,7 @@ class StrengthCase:
     contract: str
     tests: tuple[str, ...] = ()
     cheat: Mapping[str, str] = field(default_factory=dict)
+    least: int = 0  # tests that have to pass
 
     @property
     def weak(self) -> bool:
@@ -51,11 +52,12 @@ class StrengthCase:
         """The plan, as a person would write it."""
         protects = "".join(f"- {path}\n" for path in self.tests)
         fields = f"**protects:**\n{protects}" if protects else ""
+        tests = f"tests >= {self.least}\n" if self.least else ""
         made = [path for path in self.after if path not in self.tests]
         produces = "".join(f"- {path}\n" for path in made)
         return (
             f"# {self.name}\n\n## Steps\n\n### 1. Write {self.product}\n\n**target:** coder\n"
             f"{fields}**produces:**\n{produces}**task:**\n{self.task}\n\n"
-            f"**contract:**\n```shell\n{self.contract}\n```\nexit_code == 0\n"
+            f"**contract:**\n```shell\n{self.contract}\n```\nexit_code == 0\n{tests}"
             "**on_fail:** escalate\n"
         )

@@ -41,16 +41,20 @@ class Language:
         bodies = {"python": f"    return {value}\n", "javascript": f"  return {value};\n"}
         return self.program(task, bodies.get(self.name, f"echo {value}\n"))
 
-    def suite(self, task: Task, examples: Sequence[Example]) -> tuple[Files, str]:
-        """Tests of the examples, and the command of their runner."""
+    def suite(
+        self, task: Task, examples: Sequence[Example], *, whole: bool = False
+    ) -> tuple[Files, str]:
+        """Tests of the examples, every other of the whole program too, and their runner."""
         path = {"python": "test_{}.py", "javascript": "{}.test.mjs", "shell": "test_{}.sh"}
         test = path[self.name].format(task.name)
         text = _HEAD[self.name].format(name=task.name)
         for number, (arguments, printed) in enumerate(examples):
             words = ", ".join(f'"{word}"' for word in arguments.split())
-            text += _TEST[self.name].format(
-                name=task.name, number=number, words=words, arguments=arguments, printed=printed
-            )
+            alone = whole and number % 2 == 0
+            for form in (_TEST, _RUN) if alone else (_TEST,):
+                text += form[self.name].format(
+                    name=task.name, number=number, words=words, arguments=arguments, printed=printed
+                )
         command = {
             "python": f"python3 -m unittest -q test_{task.name}",
             "javascript": f"node --test {test}",
@@ -74,8 +78,10 @@ _WHOLE = {
     "shell": "set -eu\n{body}",
 }
 _HEAD = {
-    "python": "import unittest\n\nfrom {name} import {name}\n\n\nclass Tests(unittest.TestCase):\n",
-    "javascript": "import assert from 'node:assert';\nimport test from 'node:test';\n"
+    "python": "import subprocess\nimport sys\nimport unittest\n\nfrom {name} import {name}\n\n\n"
+    "class Tests(unittest.TestCase):\n",
+    "javascript": "import assert from 'node:assert';\n"
+    "import {{ execFileSync }} from 'node:child_process';\nimport test from 'node:test';\n"
     "import {{ {name} }} from './{name}.mjs';\n\n",
     "shell": "set -eu\n",
 }
@@ -84,4 +90,14 @@ _TEST = {
     "        self.assertEqual({name}([{words}]), {printed})\n\n",
     "javascript": "test('{number}', () => assert.strictEqual({name}([{words}]), {printed}));\n",
     "shell": 'test "$(bash {name}.sh {arguments})" = "{printed}"\n',
+}
+_RUN = {
+    "python": "    def test_program_{number}(self):\n"
+    "        command = [sys.executable, '{name}.py', *'{arguments}'.split()]\n"
+    "        printed = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout\n"
+    "        self.assertEqual(printed, '{printed}\\n')\n\n",
+    "javascript": "test('program {number}', () => {{\n"
+    "  const given = ['{name}.mjs', ...'{arguments}'.split(' ')];\n"
+    "  assert.strictEqual(String(execFileSync('node', given)), '{printed}\\n');\n}});\n",
+    "shell": "",
 }

@@ -15,9 +15,10 @@ from tempfile import TemporaryDirectory
 from signoff.planfile.parse import parse
 from signoff.planfile.verify import verify
 from signoff.planfile.verify.view import Anywhere
+from signoff.process.sandboxes import best_isolation
 from truth.strength.case import StrengthCase
 
-LIMIT_S = 120
+LIMIT_S = 600
 SIGNOFF = (sys.executable, "-m", "signoff")
 
 
@@ -46,6 +47,7 @@ class Played:
     kept_before: bool
     kept_by_cheat: bool
     named_weak: bool
+    asked: bool = False  # for its strength
     strength: float | None = None  # None: not measured
 
     @property
@@ -53,9 +55,12 @@ class Played:
         """True for a weak one that is named or measured below half, and a good one that is not."""
         if not self.kept_by_work or self.kept_by_cheat != self.case.weak:
             return False
+        if self.asked and self.strength is None:
+            return False
+        share = self.strength
         if self.case.weak:
-            return self.named_weak or self.strength is None or self.strength < 0.5
-        return not self.named_weak and (self.strength is None or self.strength >= 0.8)
+            return self.named_weak or share is None or share < 0.5
+        return not self.named_weak and (share is None or share >= 0.8)
 
 
 def play(case: StrengthCase, *, measure: bool = False) -> Played:
@@ -66,6 +71,7 @@ def play(case: StrengthCase, *, measure: bool = False) -> Played:
         kept_before=_keeps(case, case.before),
         kept_by_cheat=bool(case.cheat) and _keeps(case, {**case.before, **case.cheat}),
         named_weak=named_weak(case),
+        asked=measure,
         strength=strength_of(case) if measure else None,
     )
 
@@ -116,14 +122,14 @@ def strength_of(case: StrengthCase) -> float | None:
         write(honest, case.after)
         write(work, agent_that_leaves(honest))
         # Tests of something else hold before the work: here a remark is enough.
-        around = isolated(Path(top), '[policy]\nheld_before = "allow"\n')
+        around = isolated(Path(top), honest, '[policy]\nheld_before = "allow"\n')
         run([*SIGNOFF, "run", "PLAN.md", "--yes"], work, around)
         return measured(work, around)
 
 
 def measured(work: Path, around: dict[str, str]) -> float | None:
     """Share that `signoff strength` tells of the plan's first step; None where it has none."""
-    said = run([*SIGNOFF, "strength", "PLAN.md", "--json"], work, around)
+    said = run([*SIGNOFF, "strength", "PLAN.md", "--json", "--most", "24"], work, around)
     try:
         found = json.loads(said.stdout)["steps"][0]["strength"]
     except (ValueError, LookupError):
@@ -138,8 +144,9 @@ def agent_that_leaves(folder: Path) -> dict[str, str]:
     return {"signoff.toml": f"[roles.coder]\ncommand = {json.dumps(command)}\n"}
 
 
-def isolated(top: Path, config: str = "") -> dict[str, str]:
-    """An environment with a home folder and a configuration of its own."""
+def isolated(top: Path, shown: Path, config: str = "") -> dict[str, str]:
+    """An environment with a home folder and a configuration of its own; agents see `shown`."""
     home = top / "home"
-    write(home / ".config" / "signoff", {"config.toml": f'{config}[sandbox]\nisolation = "none"\n'})
+    sandbox = f'[sandbox]\nisolation = "{best_isolation(None)}"\nreadable = ["{shown}"]\n'
+    write(home / ".config" / "signoff", {"config.toml": config + sandbox})
     return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "SIGNOFF_HOME": str(home)}

@@ -22,16 +22,6 @@ class Task:
 
 TASKS = (
     Task(
-        "total",
-        "prints the sum of the whole numbers that it is given",
-        (("1 2 3", "6"), ("10 -4", "6"), ("7", "7"), ("-2 -3", "-5")),
-        ("0", "0"),
-        "    result = 0\n    for word in words:\n        result += int(word)\n    return result\n",
-        "  let result = 0;\n  for (const word of words) {\n    result += Number(word);\n  }\n"
-        "  return result;\n",
-        'result=0\nfor word in "$@"; do\n  result=$((result + word))\ndone\necho "$result"\n',
-    ),
-    Task(
         "largest",
         "prints the largest of the whole numbers that it is given",
         (("3 9 4", "9"), ("-5 -2", "-2"), ("8", "8"), ("2 2 1", "2")),
@@ -44,28 +34,38 @@ TASKS = (
         'done\necho "$best"\n',
     ),
     Task(
-        "clamp",
-        "prints the whole number that it is given, but at least 0 and at most 10",
-        (("5", "5"), ("-3", "0"), ("14", "10"), ("10", "10"), ("1", "1"), ("9", "9")),
-        ("0", "0"),
-        "    number = int(words[0])\n    if number < 0:\n        return 0\n    if number > 10:\n"
-        "        return 10\n    return number\n",
-        "  const number = Number(words[0]);\n  if (number < 0) {\n    return 0;\n  }\n"
-        "  if (number > 10) {\n    return 10;\n  }\n  return number;\n",
-        'number=$1\nif [ "$number" -lt 0 ]; then\n  number=0\nfi\nif [ "$number" -gt 10 ]; then\n'
-        '  number=10\nfi\necho "$number"\n',
+        "level",
+        "prints 1 for a whole number below 10, 3 for one above 20, and 2 for all others",
+        (("9", "1"), ("10", "2"), ("21", "3"), ("20", "2"), ("-4", "1"), ("15", "2")),
+        ("0", "1"),
+        "    number = int(words[0])\n    if number < 10:\n        return 1\n    if number > 20:\n"
+        "        return 3\n    return 2\n",
+        "  const number = Number(words[0]);\n  if (number < 10) {\n    return 1;\n  }\n"
+        "  if (number > 20) {\n    return 3;\n  }\n  return 2;\n",
+        'level=2\nif [ "$1" -lt 10 ]; then\n  level=1\nfi\nif [ "$1" -gt 20 ]; then\n'
+        '  level=3\nfi\necho "$level"\n',
     ),
     Task(
         "evens",
         "prints how many of the whole numbers that it is given are even",
         (("1 2 4", "2"), ("3 5", "0"), ("6 8 10 12", "4"), ("7 2", "1")),
-        ("1", "0"),
+        ("", "0"),
         "    count = 0\n    for word in words:\n        if int(word) % 2 == 0:\n"
         "            count += 1\n    return count\n",
         "  let count = 0;\n  for (const word of words) {\n    if (Number(word) % 2 === 0) {\n"
         "      count += 1;\n    }\n  }\n  return count;\n",
         'count=0\nfor word in "$@"; do\n  if [ $((word % 2)) -eq 0 ]; then\n'
         '    count=$((count + 1))\n  fi\ndone\necho "$count"\n',
+    ),
+    Task(
+        "total",
+        "prints the sum of the whole numbers that it is given",
+        (("1 2 3", "6"), ("10 -4", "6"), ("7", "7"), ("-2 -3", "-5")),
+        ("0", "0"),
+        "    result = 0\n    for word in words:\n        result += int(word)\n    return result\n",
+        "  let result = 0;\n  for (const word of words) {\n    result += Number(word);\n  }\n"
+        "  return result;\n",
+        'result=0\nfor word in "$@"; do\n  result=$((result + word))\ndone\necho "$result"\n',
     ),
     Task(
         "power",

@@ -14,12 +14,7 @@ from msgspec.structs import replace
 
 from signoff.agents.assignment import ANSWER_VARIABLE, USAGE_VARIABLE, Assignment, AttemptReport
 from signoff.agents.meter import AttemptWatch, UsageMeter
-from signoff.agents.presets import (
-    own_places,
-    preset_of,
-    sandbox_variables,
-    with_preset,
-)
+from signoff.agents.presets import own_places, preset_of, sandbox_variables, with_preset
 from signoff.agents.readers import READERS, read_nothing
 from signoff.agents.troubles import command_words
 from signoff.domain.findings import Severity, Trouble
@@ -28,14 +23,19 @@ from signoff.domain.verdict import Ending, Isolation, Observation
 from signoff.errors import ConfigInvalid
 from signoff.process.command import Command, Confinement, Mount
 from signoff.process.environment import clean_environment, safe_search_path
-from signoff.process.landlock import denied_places
 from signoff.process.leftovers import WORKSPACE_VARIABLE
 from signoff.process.limits import Limits
 from signoff.process.runner import run
 from signoff.process.sandboxes import own_view_advice
 from signoff.process.shell import find_tool
 from signoff.settings.roles import Price, Role, RoleKind
-from signoff.verification.enclosure import UNCONFINED, Enclosure, landlock_line, tool_folder
+from signoff.verification.enclosure import (
+    UNCONFINED,
+    Enclosure,
+    denied_places,
+    landlock_line,
+    tool_folder,
+)
 
 PROMPT_PLACE = "{prompt}"
 LONGEST_ARGUMENT_BYTES = 120_000
@@ -217,23 +217,17 @@ def _named(word: str, workspace: Path) -> Path | None:
 
 
 def denied_line(seen: Observation, enclosure: Enclosure, workspace: Path) -> str:
-    """The line that helps an agent that Landlock denied something, however it ended.
-
-    A line that is written already is not asked for again.
-    """
+    """The line that helps an agent that Landlock denied something, however it ended."""
     if enclosure.of_agents is not Isolation.LANDLOCK:
         return ""
     printed = f"{decode_output(seen.stdout.kept)}\n{decode_output(seen.stderr.kept)}"
     if seen.denied and "not permitted" in printed:
-        families = ", ".join(seen.denied)
         return (
-            f"the sandbox refused it sockets ({families}), since its role has no network: write"
-            f" `network = true` under the role, or {own_view_advice()}"
+            f"the sandbox refused it sockets ({', '.join(seen.denied)}), since its role has no"
+            f" network: write `network = true` under the role, or {own_view_advice()}"
         )
-    for places in denied_places(printed, workspace):
-        if not set(map(Path, places)) <= set(enclosure.writable):
-            return landlock_line(places)
-    return ""
+    places = denied_places(printed, workspace, enclosure)
+    return landlock_line(next(iter(places.values()))) if places else ""
 
 
 def why_it_ended(seen: Observation, isolation: Isolation) -> str:

@@ -21,7 +21,7 @@ from signoff.cli.show import answer_json, count, note, say, say_line
 from signoff.cli.streams import leave_at_once
 from signoff.cli.undo import show_undo, undo_json
 from signoff.domain.session import SessionStanding
-from signoff.domain.text import escape
+from signoff.domain.text import escape, shortened
 from signoff.errors import Exit, ExtraMissing, UsageError, how_to_install
 from signoff.orchestrator.events import Appended, Event
 from signoff.usecases.harness import find_plan
@@ -309,8 +309,7 @@ class TerminalReporter:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}…"
+    return shortened(" ".join(text.split()), LONGEST_SHOWN)
 
 
 def _again(report: AgentReport, model: str, base_url: str | None, workspace: Path | None) -> str:

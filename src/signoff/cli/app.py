@@ -13,13 +13,7 @@ from signoff import __version__
 from signoff.cli.options import color_option
 from signoff.cli.show import note
 from signoff.cli.streams import outlive_readers
-from signoff.errors import (
-    InternalError,
-    Interrupted,
-    SignoffError,
-    StorageFailed,
-    UsageError,
-)
+from signoff.errors import InternalError, Interrupted, SignoffError, StorageFailed, UsageError
 from signoff.fastpath import show_failure as tell_failure
 
 # Verb, module, and a line that fits a terminal of 80 columns; in the order of --help.

@@ -27,8 +27,7 @@ from signoff.domain.facts import AttemptFinished, read_fact
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Cause, Choice, Entry, Kind, Outcome
 from signoff.domain.second_look import JudgeCalibrated, OpinionGiven, Strength
-from signoff.domain.session import shown_list
-from signoff.domain.text import escape_line, tail
+from signoff.domain.text import escape_line, shown_list, tail
 from signoff.domain.verdict import Phase, Reason, Result, TestCounts
 from signoff.gate.record import Worked
 from signoff.orchestrator.events import Appended, Event
@@ -332,6 +331,7 @@ _TONES = dict.fromkeys(Kind, Tone.PLAIN) | {
 _FOR_MACHINES = ("ledger entry",)
 # Stored words that say less than people need; all others are shown as they are.
 _LABELS = {
+    "files that make other programs act": "files that other tools execute",
     "output_tail": "the contract's last output",
     "put back or removed again": "put back or removed again before the last attempt",
     "step": "the step that would be next",

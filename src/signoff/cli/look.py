@@ -11,16 +11,7 @@ from signoff.cli.events import entry_json, entry_line, entry_tone
 from signoff.cli.opening import OpenedPlan, open_here, open_plan
 from signoff.cli.options import json_option, plan_argument
 from signoff.cli.report import gone_text
-from signoff.cli.show import (
-    answer_json,
-    count,
-    note,
-    say,
-    say_json,
-    say_line,
-    say_marked,
-    short,
-)
+from signoff.cli.show import answer_json, count, note, say, say_json, say_line, say_marked, short
 from signoff.cli.streams import reader_left
 from signoff.domain.ledger import Entry
 from signoff.domain.session import SESSION_PREFIX, session_id_of

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from signoff.cli.show import count
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shortened
 from signoff.usecases.stats import StatsReport, Tally
 
 # Told apart by everybody: blue and orange instead of green and red.
@@ -121,5 +121,4 @@ def _plain(axes: Axes) -> None:
 
 def _name(tally: Tally) -> str:
     """Role and model, or the command where no model is known."""
-    name = escape_line(f"{tally.role} · {tally.model or tally.command}")
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return shortened(escape_line(f"{tally.role} · {tally.model or tally.command}"), LONGEST_NAME)

@@ -17,12 +17,7 @@ from signoff.domain.receipt import Summary
 from signoff.domain.verdict import Result
 from signoff.storage.keys import signing_key
 from signoff.usecases.bundle import BundleAudit, audit_bundle, write_bundle
-from signoff.usecases.receipt import (
-    ReceiptReport,
-    anchor_head,
-    export_receipt,
-    verify_receipt,
-)
+from signoff.usecases.receipt import ReceiptReport, anchor_head, export_receipt, verify_receipt
 from signoff.wiring import existing_home
 
 WORD_OF = {

@@ -14,7 +14,7 @@ from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
 from signoff.cli.show import count, dollars, say, say_json, say_line, styles, versioned
 from signoff.domain.session import SESSION_ID
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shortened
 from signoff.errors import ExtraMissing, UsageError, how_to_install
 from signoff.storage.files import durable_replace
 from signoff.usecases.harness import Harness, find_plan
@@ -158,12 +158,9 @@ def _show_stacked(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def _cells(tally: Tally) -> tuple[str, ...]:
-    command = escape_line(tally.command)
-    if len(command) > LONGEST_COMMAND:
-        command = f"{command[: LONGEST_COMMAND - 1]}…"
     return (
         escape_line(tally.role),
-        command,
+        shortened(escape_line(tally.command), LONGEST_COMMAND),
         escape_line(tally.model) or "-",
         *(str(n) for n in (tally.claims, tally.kept, tally.refused, tally.tampered)),
         _number(tally.kept_rate, "{:.0%}"),

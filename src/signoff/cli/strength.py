@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from signoff.cli.opening import open_plan
 from signoff.cli.options import json_option, plan_argument
@@ -33,6 +34,9 @@ _AGAINST_TABLES = (
 )
 @click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Judged at the same time.")
 @click.option("--diff", is_flag=True, help="Show each wrong version that nobody noticed.")
+@click.option(
+    "--draft", is_flag=True, help="Have the model of [judge] draft a test where one is missing."
+)
 @json_option
 def strength_command(
     plan: str | None,
@@ -41,6 +45,7 @@ def strength_command(
     most: int | None,
     jobs: int | None,
     diff: bool,
+    draft: bool,
     as_json: bool,
 ) -> int:
     """Measure how strong the contracts of accepted steps are.
@@ -50,11 +55,12 @@ def strength_command(
     STEP is the id of one step; without it, all are measured. The workspace stays as it is.
     Exit code 0: measured, 1: weaker than the plan or the policy demands, 3: not measured."""
     harness, place = open_plan(plan, workspace)
-    report = measure_plan(harness, place, step, jobs=jobs, most=most, tell=note)
+    report = measure_plan(harness, place, step, jobs=jobs, most=most, draft=draft, tell=note)
     if as_json:
         say_json(strength_json(report))
     else:
         _show(report, diff)
+        _show_drafts(report)
     if report.weak:
         return Exit.NOT_DONE
     return Exit.YES if report.measured else Exit.CANNOT_JUDGE
@@ -72,6 +78,7 @@ def _step_json(step: StepStrength) -> dict[str, Any]:
         "required": step.required or None,
         "why_not": step.why_not or None,
         "strength": None if step.strength is None else strength_of(step.strength),
+        "draft": None if step.draft is None else to_builtins(step.draft),
     }
 
 
@@ -90,6 +97,19 @@ def _show(report: StrengthReport, diff: bool) -> None:
             say_line(f"  not noticed: {version}")
             for line in version.diff.splitlines() if diff else ():
                 say_line(f"    {line}")
+
+
+def _show_drafts(report: StrengthReport) -> None:
+    for step in report.steps:
+        if (said := step.draft) is None:
+            continue
+        if said.failed:
+            say_line(f"step {step.step}  no draft: {said.failed}")
+            continue
+        cost = "" if said.tokens is None else f", {count(said.tokens, 'token')}"
+        say_line(f"step {step.step}  a model's draft, no proof{cost}; read it before you use it:")
+        for line in said.text.strip().split("\n"):
+            say_line(f"  {line}")
 
 
 def details(found: Strength) -> list[str]:

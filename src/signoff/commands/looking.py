@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
@@ -219,6 +218,8 @@ def files_imported(program: HomeMade, text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _modules(text: str) -> tuple[str, ...]:
+    import ast  # noqa: PLC0415 - most plans run no Python of their own
+
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -226,17 +227,13 @@ def _modules(text: str) -> tuple[str, ...]:
     names: list[str] = []
     decides = False
     for node in ast.walk(tree):
-        decides = decides or isinstance(node, ast.Assert | ast.Raise) or _leaves(node)
+        # `sys.exit(…)`: the text itself says if it holds; one that prints leaves it open.
+        called = getattr(node, "func", None)
+        leaves = getattr(called, "attr", getattr(called, "id", "")) in ("exit", "_exit", "quit")
+        decides = decides or leaves or isinstance(node, ast.Assert | ast.Raise)
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [f"{node.module}.{alias.name}" for alias in node.names]
     runs_tests = any(name.partition(".")[0] in _PYTHON_RUNNERS for name in names)
     return tuple(dict.fromkeys(names)) if decides and not runs_tests else ()
-
-
-def _leaves(node: ast.AST) -> bool:
-    """`sys.exit(…)`: the text itself says if it holds; one that prints leaves it open."""
-    called = node.func if isinstance(node, ast.Call) else None
-    name = getattr(called, "attr", getattr(called, "id", ""))
-    return name in ("exit", "_exit", "quit")

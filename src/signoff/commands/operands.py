@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from msgspec import Struct
 
-from signoff.commands.tree import TESTS, NodeKind, ShellNode, Word
+from signoff.commands.tree import TESTS, NodeKind, ShellNode, Word, commands_in
 
 FILE_READERS = frozenset(
     (
@@ -37,6 +38,7 @@ _TAKES_VALUE = frozenset(
         *("--max-count", "--arg", "--argjson"),
     )
 )
+_MAKERS_TAKE_VALUE = frozenset(("-m", "-s", "-d", "--size", "--mode", "--reference"))
 _EXTENSION = re.compile(r"(?:.*/)?[\w.+-]*[\w+-]\.[A-Za-z]\w{0,7}")
 _NOT_A_PATH = re.compile(r"\w[\w+.-]*://|.*[\s\"'`$;<>|&()\\^]")
 
@@ -71,16 +73,19 @@ def written_by(name: str, args: tuple[Word, ...]) -> tuple[list[Word], str]:
 
 
 def _plain_operands(args: tuple[Word, ...]) -> list[Word]:
+    found = _without_options(args, _TAKES_VALUE)
+    return [w for w in found if w.literal and not re.fullmatch(r"[+-]?\d+", w.text)]
+
+
+def _without_options(args: tuple[Word, ...], take_value: frozenset[str]) -> list[Word]:
     found: list[Word] = []
-    skip = False
-    for arg in args:
-        if skip:
-            skip = False
-        elif arg.text.startswith("-") and len(arg.text) > 1:
-            skip = arg.text in _TAKES_VALUE
-        elif arg.literal:
-            found.append(arg)
-    return [w for w in found if not re.fullmatch(r"[+-]?\d+", w.text)]
+    words = iter(args)
+    for word in words:
+        if not word.text.startswith("-") or len(word.text) == 1:
+            found.append(word)
+        elif word.text in take_value:
+            next(words, None)
+    return found
 
 
 def _after_pattern(args: tuple[Word, ...]) -> list[Word]:
@@ -110,17 +115,7 @@ def _last(args: tuple[Word, ...]) -> list[Word]:
 
 
 def _all_plain(args: tuple[Word, ...]) -> list[Word]:
-    found: list[Word] = []
-    skip = False
-    for arg in args:
-        if skip:
-            skip = False
-        elif arg.text.startswith("-"):
-            skip = arg.text in ("-m", "-s", "-d", "-r", "--size", "--mode", "--reference")
-            skip = skip and not arg.text.startswith("-r")
-        else:
-            found.append(arg)
-    return found
+    return _without_options(args, _MAKERS_TAKE_VALUE)
 
 
 def _without_first(args: tuple[Word, ...]) -> list[Word]:
@@ -179,7 +174,8 @@ _SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg"))
 _PATTERNS_FROM = re.compile(r"-[A-Za-z]*f|--file")
 _ITEMS_FROM = re.compile(r"-a|--arg-file")
 _PRINTING = frozenset(("cat", "sort"))
-_REDUCING = _PRINTING | {"tr", "head", "tail", "cut", "wc", "uniq", "sed", "jq"}
+_REDUCING = _PRINTING | FILE_READERS | PATTERN_FIRST | {"tr"}
+_READING = frozenset(("read", "mapfile", "readarray"))
 
 
 class ComparedFiles(Struct, frozen=True):
@@ -217,22 +213,44 @@ def of_call(name: str, args: tuple[Word, ...]) -> Named | None:
 
 
 def of_node(node: ShellNode) -> Named | None:
-    """`xargs -a list`, `for x in $(cat list)`, `while read x; do …; done < list`."""
+    """`xargs -a list`, `sha256sum -c < sums`, `for x in $(cat list)`, `while read x … < list`."""
+    fed = _fed(node)
     if node.name == "xargs":
-        return _option("xargs -a", node.words[1:], _ITEMS_FROM)
+        return Named("xargs", fed) if fed else _option("xargs -a", node.words[1:], _ITEMS_FROM)
+    if _SUMMING.fullmatch(node.name):
+        return Named(node.name, fed) if fed and any(map(_CHECKS.fullmatch, node.args)) else None
+    if node.kind is NodeKind.CASE:
+        words = _printed_in(node.words, _REDUCING)
+        return Named("case", words, compares=True) if len(words) > 1 else None
     if node.kind is not NodeKind.LOOP:
         return None
     if node.text == "for":
-        words = _printed_in(node.words)
+        compared = any(c.name in _COMPARING for c in commands_in(node))
+        folders = (posixpath.dirname(w.text.partition("*")[0]) for w in node.words if "*" in w.text)
+        listed = tuple(Word(f, node.line) for f in folders if f) if compared else ()
+        words = (*_printed_in(node.words), *listed)
         return Named("for", words) if words else None
-    fed = tuple(r.target for r in node.redirects if r.operator == "<" and r.target is not None)
-    return Named("while read", (*fed, *_printed_in(fed))) if fed else None
+    return Named("while read", fed) if fed else None
+
+
+def values_of(node: ShellNode) -> Iterator[tuple[str, tuple[ShellNode, ...]]]:
+    """The variables that a node fills, each with what prints its value: `x=$(cat a)`, `read x`."""
+    declared = node.words if node.kind is NodeKind.DECLARE else ()
+    for word in (*node.assigned, *declared):
+        name, assigns, _ = word.text.partition("=")
+        if assigns:
+            yield name, word.inner
+    if node.name in _READING:
+        printer = ShellNode(NodeKind.COMMAND, node.line, redirects=node.redirects)
+        yield from ((name, (printer,)) for name in node.args if name.isidentifier())
 
 
 def piped(source: ShellNode, into: ShellNode) -> Named | None:
-    """`cat list | while read x`, `cat list | xargs`."""
+    """`cat list | while read x`, `cat list | xargs`, `sort a b | uniq -u`."""
     if into.kind is NodeKind.LOOP and into.text == "while":
         return Named("while read", _printed_by(source))
+    if into.name == "uniq" and len(printed := _printed_by(source)) > 1:
+        return Named("uniq", printed, compares=True)
     return Named("xargs", _printed_by(source)) if into.name == "xargs" else None
 
 
@@ -256,8 +274,15 @@ def _printed_by(node: ShellNode, printing: frozenset[str] = _PRINTING) -> tuple[
     """The files that `cat a`, `sort a` or `< a` print as they are."""
     if node.kind in (NodeKind.BLOCK, NodeKind.SUBSHELL) and len(node.parts) == 1:
         return _printed_by(node.parts[0], printing)
+    if node.kind is NodeKind.PIPELINE:
+        return _printed_by(node.parts[0], printing)
     if node.kind is not NodeKind.COMMAND or (node.words and node.name not in printing):
         return ()
-    fed = [r.target for r in node.redirects if r.operator == "<" and r.target is not None]
     named = operands_of(node.name, node.words[1:]) if node.words else []
-    return (*named, *fed)
+    return (*named, *_fed(node))
+
+
+def _fed(node: ShellNode) -> tuple[Word, ...]:
+    """The files that a node has as its input."""
+    fed = tuple(r.target for r in node.redirects if r.operator == "<" and r.target is not None)
+    return (*fed, *_printed_in(fed))

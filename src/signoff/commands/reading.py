@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from types import ModuleType
 
 import tree_sitter
-import tree_sitter_bash
 from msgspec.structs import replace
 
 from signoff.commands.tree import Link, NodeKind, Redirect, ShellNode, Word
 
 MAX_DEPTH = 60
 
-_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+def _bash() -> tree_sitter.Language:
+    """The grammar of bash, without what its package loads to highlight code: that takes longer."""
+    name = "importlib.resources"
+    stand_in = ModuleType(name)
+    stand_in.__dict__["files"] = None
+    loaded = sys.modules.setdefault(name, stand_in)
+    from tree_sitter_bash import language  # noqa: PLC0415 - while the other is left out
+
+    if loaded is stand_in:
+        del sys.modules[name]
+    return tree_sitter.Language(language())
+
+
+_PARSER = tree_sitter.Parser(_bash())
 # The grammar's scanner asks C's `isdigit` about any code point, which ends the process for some
 # beyond Latin-1. To bash every byte beyond ASCII is a letter, so the grammar gets to see one.
 _AS_LETTERS = bytes(b if 0 < b < 0x80 else ord("u") for b in range(256))
@@ -232,13 +247,14 @@ class _Lowering:
     def case(self, node: tree_sitter.Node) -> ShellNode:
         value = node.child_by_field_name("value")
         branches: list[ShellNode] = []
+        words = [self.word(value)] if value else []
         for item in node.named_children:
             if item.type == "case_item":
                 patterns = item.children_by_field_name("value")
+                words += map(self.word, patterns)
                 inside = self._items(c for c in item.children if c not in patterns)
                 branches.append(ShellNode(NodeKind.BLOCK, _row(item), inside))
-        words = (self.word(value),) if value else ()
-        return ShellNode(NodeKind.CASE, _row(node), tuple(branches), words)
+        return ShellNode(NodeKind.CASE, _row(node), tuple(branches), tuple(words))
 
     def define(self, node: tree_sitter.Node) -> ShellNode:
         name, body = (node.child_by_field_name(field) for field in ("name", "body"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from signoff.commands.operands import (
     of_node,
     operands_of,
     piped,
+    values_of,
     written_by,
 )
 from signoff.commands.tree import TESTS, NodeKind, Redirect, ShellNode, Word
@@ -99,6 +100,7 @@ _CONSTANT_PRINTERS = frozenset(
         *("seq", "yes", "uuidgen", "nproc", "arch", "sleep"),
     )
 )
+_VARIABLE = re.compile(r"\$\{?(\w+)")
 _NO_FILE = re.compile(r"/(?:dev|tmp|proc|var/tmp)(?:/.*)?|\d+|-|&\d+")
 
 
@@ -151,12 +153,14 @@ class Collector:
         ] = []  # commands, by what they read
         self._order = self._base = self._depth = 0
         self._folder: str | None = ""
+        self._values: dict[str, tuple[ShellNode, ...]] = {}  # what prints each variable's value
 
     def visit(self, node: ShellNode) -> None:
         """Note what this part of the script does."""
         before, read = self._folder, len(self.reads)
         self._words((*node.assigned, *node.words))
-        self._refer(of_node(node), node.line)
+        self._refer(of_node(replace(node, words=self._filled(node.words))), node.line)
+        self._values.update(values_of(node))
         if node.kind is NodeKind.COMMAND:
             if node.words:
                 self._command(node)
@@ -189,6 +193,21 @@ class Collector:
         for word in words:
             for block in word.inner:
                 self.visit(block)
+
+    def _filled(self, words: tuple[Word, ...]) -> tuple[Word, ...]:
+        """The words with what prints the variables in them, as if it stood there."""
+        if not self._values:
+            return words
+        return tuple(
+            word
+            if word.literal
+            else replace(word, inner=(*word.inner, *self._printers_in(word.text)))
+            for word in words
+        )
+
+    def _printers_in(self, text: str) -> Iterator[ShellNode]:
+        for name in _VARIABLE.findall(text):
+            yield from self._values.get(name, ())
 
     def _see_not(self, line: int, what: str) -> None:
         self.unseen.append(Unseen(self._base + line, what))
@@ -230,7 +249,7 @@ class Collector:
             for word in args if run else ():
                 if word.text in run and looks_like_path(word.text):
                     self._script(word)
-        self._refer(of_call(name, args), line)
+        self._refer(of_call(name, self._filled(args)), line)
         if name == "cd":
             self._change_folder(args)
         elif name in TESTS:

@@ -56,9 +56,9 @@ LANGUAGE_OF_PROGRAM = {word: name for name, words in _PROGRAMS.items() for word 
 _LANGUAGE_OF = {word: name for name, words in _EXTENSIONS.items() for word in words.split()}
 _DOCUMENT = r"(?i).*\.(?:md|markdown|rst|adoc|org|png|jpe?g|gif|svg|pdf)"
 _TEST_FOLDER = (
-    r"(?i)(?:.*[_-])?tests?(?:[_-].*)?|test(?:ing|data|utils?|helpers?|lib|kit)|specs?|fixtures?|mocks|snapshots|goldens?"
-    r"|e2e|cypress|checks|step_definitions|t"
-    r"|__(?:tests|mocks|fixtures|snapshots)__"
+    r"(?i)(?:.*[_.-])?tests?(?:[_.-].*)?|test(?:ing|data|utils?|helpers?|lib|kit|suites?|cases?)"
+    r"|unittests?|(?-i:[a-z][A-Za-z]*Tests?)|specs?|fixtures?|mocks|snapshots|goldens?|t"
+    r"|e2e|cypress|checks|step_definitions|__(?:tests|mocks|fixtures|snapshots)__"
 )
 _TEST_FILE = (
     r"tests?|tests?[_-].*|test(?:[A-Z].*|utils?|helpers?|case|base)|conftest"

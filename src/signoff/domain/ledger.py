@@ -166,7 +166,7 @@ class Cause(StrEnum):
     INFRASTRUCTURE = "infrastructure"  # the harness could not judge, repeatedly
     FLAKY = "flaky"  # the same contract on the same content gave different answers
     AGENT_ANSWER = "agent-answer"  # the agent says blocked, impossible or needs input
-    HANDOFF = "handoff"  # files that make other programs act were created or changed
+    HANDOFF = "handoff"  # files that other tools execute were created or changed
     MERGE = "merge"  # the merged content conflicts, or does not hold
     BLOCKED = "blocked"  # an agent calls a step of its session blocked
     UNATTAINABLE = "unattainable"  # an agent says that a postcondition cannot be reached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -228,13 +228,6 @@ PLAN_TOOL_NAMES = frozenset(
 def normal(text: str) -> str:
     """A description as it is compared: case and spacing do not make it another one."""
     return " ".join(text.split()).casefold()
-
-
-def shown_list(names: Iterable[str], most: int = 20) -> str:
-    """Names in backticks, with an end to them."""
-    every = list(names)
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(f"`{name}`" for name in every[:most]) + more
 
 
 ROUND_BUDGET = 3  # contents on which a task's checks may fail before a person is needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 _KEEP = frozenset("\n\t")
@@ -46,6 +47,18 @@ def tail(text: str, limit: int) -> str:
     if 0 <= newline < len(cut) // 2:
         cut = cut[newline + 1 :]
     return f"[... {len(text) - len(cut)} characters cut ...]\n{cut}"
+
+
+def shown_list(names: Iterable[str], most: int = 20) -> str:
+    """The first names in backticks, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(f"`{name}`" for name in every[:most]) + more
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters, the last of them a sign that there was more."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _is_plain(char: str) -> bool:

@@ -10,7 +10,7 @@ import sys
 from stat import S_ISREG
 
 from signoff.domain.names import copied_from, name_of_file, plan_file, shown_name
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shortened
 from signoff.errors import ActivePlanError, Exit, SignoffError
 from signoff.fastpath.answers import put_json, read_ledger, status_of, vault_files
 from signoff.storage.active import find_vault
@@ -210,5 +210,4 @@ def _listed(words: list[str], everything: str) -> str:
 
 def _short(text: str) -> str:
     """Text from files and ledger: one line, no characters that a terminal or a reader obeys."""
-    shown = escape_line(text)
-    return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}…"
+    return shortened(escape_line(text), LONGEST_TEXT)

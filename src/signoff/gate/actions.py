@@ -7,19 +7,10 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from signoff.domain.ledger import Cause, Outcome
-from signoff.domain.plan import (
-    Contract,
-    Effects,
-    RedFirst,
-    Step,
-    Then,
-)
+from signoff.domain.plan import Contract, Effects, RedFirst, Step, Then
 from signoff.domain.second_look import DEFAULT_REQUIRED
 from signoff.domain.verdict import FailureClass, Phase
-from signoff.gate.beside import (
-    chosen,
-    may_take_a_lane,
-)
+from signoff.gate.beside import chosen, may_take_a_lane
 from signoff.gate.record import Record
 from signoff.gate.state import State, fits_beside
 from signoff.settings.policy import Policy, StrengthRule

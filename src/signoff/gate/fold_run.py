@@ -171,7 +171,7 @@ def _leave_work(state: State, record: Record, entry: Entry, fact: facts.AttemptF
     record.worked = Worked.of(fact)
     record.hindered = fact.obstacle
     record.left_ignored = fact.left_ignored
-    # Files that make other programs act: told once, and again only when they change again.
+    # Files that other tools execute: told once, and again only when they change again.
     state.handoff.update(fact.handoff)
     record.handoff = tuple(sorted({*record.handoff, *fact.handoff}))
     if fact.snapshot is not None:

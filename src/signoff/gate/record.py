@@ -7,12 +7,7 @@ from functools import cached_property
 
 from msgspec import Struct, field
 
-from signoff.domain.facts import (
-    AttemptFinished,
-    PlanWritten,
-    SessionStarted,
-    StepTurnedBack,
-)
+from signoff.domain.facts import AttemptFinished, PlanWritten, SessionStarted, StepTurnedBack
 from signoff.domain.plan import Budget, Plan
 from signoff.domain.second_look import OpinionGiven, OpinionResult, Strength
 from signoff.domain.session import Basis, ClaimStatus, Declared, ToolCall

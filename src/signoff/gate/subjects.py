@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from signoff.domain.ledger import Outcome
 from signoff.domain.plan import Author, Contract, Postcondition, Step
 from signoff.domain.second_look import OpinionGiven, Strength
-from signoff.domain.session import AskedCondition, ClaimStatus, shown_list
-from signoff.domain.text import escape_line
+from signoff.domain.session import AskedCondition, ClaimStatus
+from signoff.domain.text import escape_line, shown_list
 from signoff.domain.verdict import Result, TestCounts
 from signoff.gate.record import Record
 from signoff.gate.state import State
@@ -134,7 +134,7 @@ def standing_of(state: State, subject: Step | Postcondition, content: Content) -
         handoff=record.handoff if is_step else (),
         accepted_by=vouched.by if vouched else None,
         opinion=_opinion_of(state, record, content),
-        lanes=record.lanes,
+        lanes=() if ended_unproved(state) else record.lanes,
         why=proof.why,
         strength=record.strength if is_step else None,
         unwatched=record.latest.unwatched if record.latest else "",

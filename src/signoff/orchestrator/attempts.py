@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from signoff.agents.assignment import (
-    Assignment,
-    AttemptReport,
-    UsageLimit,
-)
+from signoff.agents.assignment import Assignment, AttemptReport, UsageLimit
 from signoff.agents.prompt import build_prompt, gather
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
@@ -22,12 +18,7 @@ from signoff.domain.plan import Step
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
 from signoff.domain.verdict import Ending
-from signoff.errors import (
-    Interrupted,
-    SnapshotTooSlow,
-    StorageFailed,
-    WorkspaceMissing,
-)
+from signoff.errors import Interrupted, SnapshotTooSlow, StorageFailed, WorkspaceMissing
 from signoff.gate.actions import Abandon, Dispatch
 from signoff.gate.state import Grant, attempt_limit_s, shortfall
 from signoff.orchestrator import escalations
@@ -388,6 +379,5 @@ class Attempts:
             elsewhere = {name: seen for name, seen in known.items() if name not in moved}
             now = elsewhere | {name: seen for name, seen in now.items() if name in moved}
         found = changed_handoffs(known, now, changes, installed)
-        may_change = step.contract.may_change if step.contract else ()
-        meant = (*step.produces, *may_change)
+        meant = (*step.produces, *(step.contract.may_change if step.contract else ()))
         return {path: seen for path, seen in found.items() if not matches_any(meant, path)}

@@ -21,6 +21,7 @@ from signoff.domain.verdict import Phase, Verdict
 from signoff.errors import Interrupted, LedgerBroken, ListUnreadable, StorageFailed
 from signoff.gate.actions import (
     Abandon,
+    Action,
     Carry,
     Count,
     Dispatch,
@@ -95,6 +96,18 @@ class Drive:
             Sweep: self._sweep.perform,
         }
 
+    def look_ahead(self) -> None:
+        """Begin to judge, beside the workspace, what was approved: what drives us still loads."""
+        self.catch_up()
+        while isinstance(action := self._next_action(), Count | JudgeStep):
+            subject = action.step.id if isinstance(action, JudgeStep) else action.subject
+            if not self.lanes.judges(self.subject(subject)):
+                return
+            self._perform[type(action)](action)
+
+    def _next_action(self) -> Action:
+        return next_action(self.state, self.work.settings.policy, self.lanes.underway)
+
     def drive(self) -> Outcome | None:
         """Go on until the run is over; None when it waits for a person."""
         self.catch_up()
@@ -108,8 +121,7 @@ class Drive:
             self.lanes.close()
 
     def _drive(self) -> Outcome | None:
-        edits = self.attempts.notice_edits() if self.state.outcome is None else []
-        if edits:
+        if self.state.outcome is None and (edits := self.attempts.notice_edits()):
             self.append(*edits)
         while True:
             self._found, self.left = self.left, None
@@ -120,7 +132,7 @@ class Drive:
             self.lanes.take_in()
             if self.landing.go_on():
                 continue
-            action = next_action(self.state, self.work.settings.policy, self.lanes.underway)
+            action = self._next_action()
             if isinstance(action, Finish):
                 self.lanes.close()
                 return self._finish(action.outcome)
@@ -301,9 +313,8 @@ class Drive:
 
     def _read_list(self, action: ReadList) -> None:
         step = action.step
-        judge = self.work.judge
         try:
-            found = judge.runner.read_list(step.for_each or "", self.work.root)
+            found = self.work.judge.runner.read_list(step.for_each or "", self.work.root)
         except ListUnreadable as error:
             if action.first_look:
                 self.append(self.draft(Kind.STEP_LISTED, {"items": []}, step.id))
@@ -332,9 +343,8 @@ class Drive:
         self.ask(action.cause, question, step, context)
 
     def _escalate_obstacle(self, action: EscalateObstacle) -> None:
-        subject = self.subject(action.subject)
         judged = self.state.obstacles[action.subject]
-        question, context = escalations.about_obstacle(subject, judged)
+        question, context = escalations.about_obstacle(self.subject(action.subject), judged)
         self.append(self.question(Cause.OBSTACLE, question, action.subject, context))
         self.project(now=True)
 

@@ -222,7 +222,7 @@ def _wait(workflow: str, meeting: _Meeting) -> Outcome | None:
             continue
         if status.status == "SUCCESS":
             return Outcome(str(status.output))
-        raise StorageFailed(f"the run could not be driven on: {status.error or status.status}")
+        raise StorageFailed(f"the run cannot go on: {status.error or status.status}")
 
 
 def _whole_database(home: Path) -> Path:

@@ -12,7 +12,7 @@ from signoff.agents.assignment import UsageLimit
 from signoff.domain.globs import literal
 from signoff.domain.ledger import Cause, Choice, Draft, Kind
 from signoff.domain.plan import Postcondition, Step
-from signoff.domain.text import escape_line, moment
+from signoff.domain.text import escape_line, moment, shown_list
 from signoff.domain.verdict import Reason
 from signoff.errors import SetupFailed, StorageFailed
 from signoff.gate.gate import ALL_HELD_BEFORE
@@ -108,12 +108,12 @@ def about(cause: Cause, step: Step, record: Record) -> tuple[str, dict[str, Any]
         ), context
     if cause is Cause.HANDOFF:
         return (
-            f"step {step.id} ({step.title}) left files that make other programs act: "
+            f"step {step.id} ({step.title}) changed files that other tools execute: "
             f"{', '.join(record.handoff)}; look at them, retry goes on with them"
         ), context
     if cause is Cause.OBSTACLE and record.hindered:
-        said = f"the agent of step {step.id} ({step.title}) could not work here, and changed"
-        return f"{said} nothing: {record.hindered}; then retry starts an agent again", context
+        said = f"the agent of step {step.id} ({step.title}) changed nothing, and was denied"
+        return f"{said} something: {record.hindered}; then retry starts an agent again", context
     latest = record.latest or record.before
     assert latest is not None, "a step fails by a verdict"
     tries = f"{record.tries} attempt" + ("" if record.tries == 1 else "s")
@@ -136,7 +136,7 @@ _WHY = {
         "the contract answers differently on the same content; retry starts an agent again"
     ),
     Cause.AGENT_ANSWER: "the agent says: {answer}",
-    Cause.OBSTACLE: "no attempt is counted; retry judges it again when that is mended",
+    Cause.OBSTACLE: "no attempt is counted; retry judges it again when mended, revise a new plan",
     Cause.OPINION: "accept takes the work as it is, retry has an agent try again",
     Cause.INFLUENCED: "allow adds that line and judges the same content again",
 }
@@ -160,7 +160,7 @@ def about_obstacle(subject: Step | Postcondition, judged: Judged) -> tuple[str, 
         "ledger entry": judged.seq,
         "output_tail": judged.output_tail,
     }
-    return f"{question}; retry tries it again when that is mended", context
+    return f"{question}; retry tries it again when mended, revise a new plan", context
 
 
 def about_blocked(step: Step, record: Record, error: StorageFailed) -> tuple[str, dict[str, Any]]:
@@ -306,6 +306,6 @@ def wrong_with_list(step: Step, items: tuple[str, ...]) -> str:
     unfit = unfit_items(step.contract.command if step.contract else "", items)
     if not unfit:
         return ""
-    named = ", ".join(f"`{item}`" for item in unfit[:_ITEMS_NAMED])
+    named = shown_list(unfit, _ITEMS_NAMED)
     why = "is in quotes there, and the shell would read what these items say"
     return f"`{{item}}` in its contract {why}: {named}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, to_builtins
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from signoff.domain.facts import StepLanded, StepTurnedBack
 from signoff.domain.ledger import Draft, Kind
 from signoff.domain.plan import PickBy, Step
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Phase, Reason, Verdict
 from signoff.errors import ContentMoved, RoomTooDear, StorageFailed
 from signoff.gate.actions import JudgeCandidate, Land, PickCandidate
@@ -200,8 +199,7 @@ class Landing:
         record = drive.state.record(step.id)
         maker = drive.lanes.maker
         assert maker is not None
-        content = record.spans[-1][1]
-        collided = bring_over(lane.workspace, record.base, content, maker.environ)
+        collided = bring_over(lane.workspace, record.base, record.spans[-1][1], maker.environ)
         if collided:
             said = StepTurnedBack(f"others changed the same files meanwhile: {_named(collided)}")
             drive.append(self._back(step, said))
@@ -216,7 +214,7 @@ class Landing:
         self._moved = self._moved + 1 if now != trunk else 0
         if self._moved >= _MOST_MOVED:
             names = _named(change.path for change in workspace.diff(trunk, now))
-            raise ContentMoved(f"the workspace keeps changing while work is to land: {names}")
+            raise ContentMoved(f"the workspace keeps changing while work lands: {names}")
         if self._moved:
             return  # what is to land is looked at again
         self._one_by_one.difference_update(step.id for step in steps)
@@ -271,7 +269,7 @@ class Landing:
 
 
 def _named(paths: Iterable[str]) -> str:
-    return ", ".join(f"`{storable_path(path)}`" for path in islice(paths, _NAMED_FILES))
+    return shown_list(map(storable_path, paths), _NAMED_FILES)
 
 
 def judge_candidate(drive: Drive, action: JudgeCandidate) -> None:

@@ -80,10 +80,9 @@ class Lanes:
         """Work that goes on, for the choice of the next action."""
         full = self.maker is not None and len(self._working) >= self.maker.most
         several = frozenset(job.candidate for job in self._every if job.candidate is not None)
-        looked_at = frozenset(self._looking)
         return Underway(
             self._held,
-            looked_at,
+            frozenset(self._looking),
             tuple(self._working),
             full,
             self._side_by_side,
@@ -295,9 +294,12 @@ class Lanes:
                 self._settle(job)
 
     def wait(self) -> None:
-        """Wait until something ends."""
-        while not self.take_in():
+        """Wait until something ends, a person answers, or a usage limit is over."""
+        drive, heard = self._drive, False
+        while not heard:
             wait([job.future for job in self._every], _TICK_S, FIRST_COMPLETED)
+            heard = self.take_in() or drive.catch_up()
+            heard = heard or any(escalations.withdrawals(drive.state, drive.work.clock()))
 
     def close(self) -> None:
         """Stop whatever runs; what an attempt used until then is counted."""

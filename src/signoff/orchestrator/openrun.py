@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.agents.assignment import (
-    Assignment,
-    AttemptReport,
-    read_usage,
-    read_work_s,
-)
+from signoff.agents.assignment import Assignment, AttemptReport, read_usage, read_work_s
 from signoff.agents.prompt import Setback
 from signoff.domain.digests import digest_bytes
 from signoff.domain.facts import SessionWork
@@ -105,15 +100,10 @@ class Lane(Struct, frozen=True):
         self, judge: Judge, digest: str, cancelled: Callable[[], bool]
     ) -> Callable[[], tuple[Mount, ...]]:
         """The checkout with what the set-up command makes; for a thread of its own."""
-        self.checkout.workspace = there = WorkspaceAt(judge.workspace, digest)
-        setups = judge.rooms.setups
-        if setups is not None:
-            runner = replace(judge.runner, mark=self.mark, cancelled=cancelled, on_output=None)
-            setups = replace(setups, workspace=there, runner=runner, user=self.mark)
-        rooms = replace(judge.rooms, clean=self.checkout, setups=setups)
-        return partial(self._set_up, rooms, there, judge.pins.snapshot)
+        there = JudgingRoom(self.checkout, self.mark).judge_of(judge, digest, cancelled)
+        return partial(self._set_up, there.rooms, there.workspace, judge.pins.snapshot)
 
-    def _set_up(self, rooms: Rooms, there: WorkspaceAt, approved: str) -> tuple[Mount, ...]:
+    def _set_up(self, rooms: Rooms, there: Workspace, approved: str) -> tuple[Mount, ...]:
         try:
             return self.check_out(there, rooms.setups)
         except SetupFailed as failed:
@@ -122,7 +112,7 @@ class Lane(Struct, frozen=True):
         # The content is at fault: who works on it with the workspace's by-products can mend that.
         return self.check_out(there, rooms.setups if there.last_digest == approved else None)
 
-    def check_out(self, there: WorkspaceAt, setups: SetUps | None = None) -> tuple[Mount, ...]:
+    def check_out(self, there: Workspace, setups: SetUps | None = None) -> tuple[Mount, ...]:
         """Put this content into the checkout; returns the mounts that show it as the workspace."""
         self.checkout.workspace = there
         digest, root = there.last_digest, there.root

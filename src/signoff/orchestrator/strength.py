@@ -44,8 +44,9 @@ MOST_VERSIONS = 24
 NO_ROOMS = "it needs a sandbox that shows a copy in the workspace's place: bubblewrap or namespaces"
 NOTHING_CHANGED = "the work changed nothing of which wrong versions can be made"
 _TIMES_AS_LONG = 10  # as one judging, for all of it
-_ROUNDS = 8  # of judging side by side: what there is time for, with some to spare
 _LEAST_S = 60.0  # that measuring may take, however quick the contract is
+_TOLD_EVERY_S = 5.0
+_FILLED = 0.8  # of the time: as many versions as that has room for
 _SLOWEST = 3  # times as long as the contract, for one version: then it does not end
 _LARGEST_TEXT = 1_000_000
 _MOST_TESTS = 200
@@ -66,12 +67,12 @@ class StrengthMeter(Struct, frozen=True):
 
     def measure(self, case: Case, spans: Spans) -> Strength:
         """Strength of the case's contract, by what the spans changed; incomplete says why."""
-        most = self.most or min(MOST_VERSIONS, _ROUNDS * self._at_once)
+        most = self.most or MOST_VERSIONS
         case = replace(case, run=None, provisional=True, beside=True, content=None)
         ends = (spans[0][0], spans[-1][1], sorted(self._changed(spans))) if spans else None
         pins, isolation = self.judge.pins.digest, self.judge.runner.enclosure.isolation
         key = digest_of([case.contract.meaning(), ends, pins, isolation, most, case.baseline])
-        if (known := self.known(key)) is not None:
+        if (known := self.known(key)) is not None and not known.incomplete:
             return known
         if not spans:
             return Strength(key, incomplete=NOTHING_CHANGED)
@@ -129,11 +130,14 @@ class StrengthMeter(Struct, frozen=True):
         if not versions.chosen:
             return Strength("", notes=versions.notes, incomplete=NOTHING_CHANGED)
         took_s = time.monotonic() - began
+        all_s = max(_LEAST_S, _TIMES_AS_LONG * took_s)
+        if self.most is None:
+            versions = versions.first(self._at_once * int(_FILLED * all_s / took_s))
         contents = list(self._contents(content, versions.chosen, rooms))
         limit_s = min(case.contract.timeout_s, max(_LEAST_S / _TIMES_AS_LONG, _SLOWEST * took_s))
         short = replace(case, contract=replace(case.contract, timeout_s=limit_s))
-        until = time.monotonic() + max(_LEAST_S, _TIMES_AS_LONG * took_s)
-        self.tell(f"judging {len(contents)} wrong versions")
+        until = time.monotonic() + all_s
+        self.tell(f"judging {len(contents)} wrong versions, for at most {all_s:.0f} s")
         answers = self._answers(short, contents, rooms, until)
         return _counted(versions, plain, answers, heldout=case.contract.heldout is not None)
 
@@ -164,8 +168,14 @@ class StrengthMeter(Struct, frozen=True):
             finally:
                 pool.leave(room)
 
+        verdicts: list[Verdict | None] = []
+        told = time.monotonic()
         with ThreadPoolExecutor(min(len(contents), self._at_once)) as threads:
-            verdicts = list(threads.map(judged, contents))
+            for verdict in threads.map(judged, contents):
+                verdicts.append(verdict)
+                if until is not None and time.monotonic() - told >= _TOLD_EVERY_S:
+                    told = time.monotonic()
+                    self.tell(f"{len(verdicts)} of {len(contents)} wrong versions judged")
         if self.cancelled():
             raise Interrupted("interrupted while strength was measured; state is safe")
         return verdicts

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from signoff.domain.ledger import Cause, Kind, Outcome
 from signoff.domain.plan import Contract, Effects, Postcondition, Step
 from signoff.domain.snapshot import Change
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.errors import ContentMoved, StorageFailed
 from signoff.gate.actions import Count, Sweep
@@ -72,13 +72,8 @@ def find_suspects(
 
 def _changed(last_kept: str, moments: Sequence[AttemptContent]) -> list[AttemptContent]:
     """The moments whose content differs from the one before."""
-    changed: list[AttemptContent] = []
-    previous = last_kept
-    for moment in moments:
-        if moment.snapshot != previous:
-            changed.append(moment)
-        previous = moment.snapshot
-    return changed
+    before = (last_kept, *(moment.snapshot for moment in moments))
+    return [m for m, then in zip(moments, before, strict=False) if m.snapshot != then]
 
 
 def _bounded(holds: Callable[[str], bool | None]) -> Callable[[str], bool | None]:
@@ -226,7 +221,7 @@ class FinalSweep:
                 self._sign_off(content)
                 return
             moving = self._drive.work.workspace.diff(content, fresh) or moving
-        names = ", ".join(f"`{storable_path(c.path)}`" for c in moving[:NAMED_FILES])
+        names = shown_list((storable_path(c.path) for c in moving), NAMED_FILES)
         raise ContentMoved(f"the workspace keeps changing although no agent is at work: {names}")
 
     def _judge_side_by_side(self, content: str) -> dict[str, Verdict]:

@@ -252,7 +252,7 @@ DEFAULT_LIMITS = PlanLimits()
 
 def decode(data: bytes, name: str, limits: PlanLimits = DEFAULT_LIMITS) -> str:
     """The text of a plan file, byte order mark and line ends included."""
-    check_size(len(data), limits, f"`{name}`")
+    check_limit(len(data), limits.max_bytes, "bytes", f"`{name}`")
     nul = data.find(b"\0")
     if nul >= 0:
         raise PlanUnreadable(
@@ -272,23 +272,14 @@ def decode(data: bytes, name: str, limits: PlanLimits = DEFAULT_LIMITS) -> str:
         ) from None
 
 
-def check_size(size: int, limits: PlanLimits, what: str = "the plan") -> None:
-    """Refuse what is too large to be read at all."""
-    if size > limits.max_bytes:
+def check_limit(count: int, most: int, unit: str, what: str = "the plan") -> None:
+    """Refuse what is too large to be read at all, or for anybody to oversee."""
+    if count > most:
+        instead = ", or use `**for_each:**`" if unit == "steps" else ""
         raise PlanUnreadable(
-            f"{what} has {size:,} bytes, the limit is {limits.max_bytes:,}",
-            hint="split the plan into several plans",
-            facts={"bytes": size, "max_bytes": limits.max_bytes},
-        )
-
-
-def check_steps(count: int, limits: PlanLimits) -> None:
-    """Refuse more steps than anybody can oversee."""
-    if count > limits.max_steps:
-        raise PlanUnreadable(
-            f"the plan has {count:,} steps, the limit is {limits.max_steps:,}",
-            hint="split the plan into several plans, or use `**for_each:**`",
-            facts={"steps": count, "max_steps": limits.max_steps},
+            f"{what} has {count:,} {unit}, the limit is {most:,}",
+            hint=f"split the plan into several plans{instead}",
+            facts={unit: count, f"max_{unit}": most},
         )
 
 

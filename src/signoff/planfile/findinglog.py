@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partialmethod
 
 from signoff.domain.findings import Finding, Severity
+from signoff.domain.text import shortened, shown_list
 from signoff.errors import nearest
 from signoff.planfile.blocks import bare
 from signoff.planfile.outline import Outline
@@ -92,7 +93,7 @@ class FindingLog:
         # A document of nothing but status hints has no line left to point at.
         line = self.number(i) if i < len(self._numbers) else len(self.outline.lines)
         text = bare(self.outline.lines[line - 1])[:_MAX_TEXT]
-        shown = message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + "…"
+        shown = shortened(message, _MAX_MESSAGE)
         self.all.append(
             Finding(code, severity, line, shown, hint[:_MAX_MESSAGE], text, step or self.step)
         )
@@ -108,5 +109,5 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, listed: boo
     close = nearest(word.casefold()[:60], names, 0.7)
     if close:
         return f"did you mean `{close}`?"
-    shown = ", ".join(f"`{name}`" for name in names) if listed else ""
+    shown = shown_list(names, len(names)) if listed else ""
     return f"{otherwise}; known: {shown}" if shown else otherwise

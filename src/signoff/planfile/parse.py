@@ -20,8 +20,7 @@ from signoff.planfile.blocks import (
     Heading,
     LineKind,
     PlanLimits,
-    check_size,
-    check_steps,
+    check_limit,
     decode,
 )
 from signoff.planfile.contracts import one_of
@@ -93,9 +92,9 @@ def parse(text: str, limits: PlanLimits = DEFAULT_LIMITS) -> Parsed:
 @lru_cache(maxsize=_TEXTS_KEPT)
 def _parse(text: str, limits: PlanLimits) -> Parsed:
     if len(text) * 4 > limits.max_bytes:
-        check_size(len(text.encode("utf-8", "surrogatepass")), limits)
+        check_limit(len(text.encode("utf-8", "surrogatepass")), limits.max_bytes, "bytes")
     outline = read_outline(text)
-    check_steps(len(outline.steps), limits)
+    check_limit(len(outline.steps), limits.max_steps, "steps")
     findings = FindingLog(outline)
     if not text.strip("\ufeff \t\r\n"):
         findings.error("empty-plan", 0, "the plan is empty", "signoff new NAME")
@@ -381,7 +380,7 @@ def _report_no_step(findings: FindingLog, heading: Heading, is_meant: bool) -> N
         "not-a-step",
         heading.line,
         f"`{heading.text}` looks like a step, but is none",
-        "write `### N. title` below `## Steps`, or reword the heading",
+        "write `### N. title` below `## Steps`; postconditions are list items, `N. title`",
     )
 
 

@@ -16,29 +16,21 @@ import atexit
 import errno
 import itertools
 import os
-import re
 import socket
 import stat
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from signoff.process import kernel
-from signoff.process.command import (
-    Command,
-    Confinement,
-    Unavailable,
-    Unconfined,
-    is_within,
-    popen,
-)
-from signoff.process.leftovers import TEMPORARY, empty_folder, make_temporary_folder
+from signoff.process.command import Command, Confinement, Unavailable, Unconfined, is_within, popen
+from signoff.process.leftovers import empty_folder, make_temporary_folder
 from signoff.process.limits import can_filter, filter_program
 
 OLDEST_ABI = 3  # the first that also controls truncation
@@ -53,29 +45,6 @@ _MOST_IDLE = 8
 _T = TypeVar("_T")
 _TICK_NS = 20_000_000  # two changes of a folder within this time may carry the same time
 
-DENIED = re.compile(
-    r"permission denied|operation not permitted|read-only file system|out of pty devices"
-    r"|\b(?:open|fork)pty\(3\) failed|\bE(?:ACCES|PERM|ROFS)\b",
-    re.IGNORECASE,
-)
-# What Landlock denies, and how programs say that they met it without naming it.
-DENIED_PLACES = {
-    ("/dev/shm",): r"\bSemLock\b|\b(?:sem|shm)_open\b",
-    ("/dev/ptmx", "/dev/pts"): r"out of pty devices|\b(?:open|fork)pty\b",
-    ("/tmp",): "",
-    ("/var/tmp",): "",
-}
-
-
-def denied_places(output: str, root: Path) -> Iterator[tuple[str, ...]]:
-    """The denied places that an output tells of, outside the workspace."""
-    lines = [line.replace(str(root), ".") for line in output.splitlines() if DENIED.search(line)]
-    for names, words in DENIED_PLACES.items():
-        paths = rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w.-]|/{TEMPORARY})"
-        told = bool(words) and bool(lines) and re.search(words, output)
-        if told or any(re.search(paths, line) for line in lines):
-            yield names
-
 
 class LandlockSandbox(Unconfined):
     """One run under Landlock."""
@@ -83,26 +52,26 @@ class LandlockSandbox(Unconfined):
     def __init__(self, command: Command, confinement: Confinement):
         super().__init__(command)
         self._denied: dict[str, None] = {}
-        self._pen = _take_pen(confinement)
-        self._pen.make_temporary()
+        self._thread = _take_thread(confinement)
+        self._thread.make_temporary()
 
     def popen(self) -> subprocess.Popen[bytes]:
         """Start the command from a thread that has given up its rights."""
         command = self.command
-        env = {**command.env, "TMPDIR": str(self._pen.temporary)}
-        if self._pen.confinement.scratch:
+        env = {**command.env, "TMPDIR": str(self._thread.temporary)}
+        if self._thread.confinement.scratch:
             # Nothing can be private in its usual place; what follows the standard goes here.
             env["XDG_CACHE_HOME"] = env["TMPDIR"]
-        return self._pen.do(lambda: popen(command, command.argv, env, command.cwd))
+        return self._thread.do(lambda: popen(command, command.argv, env, command.cwd))
 
     def close(self) -> None:
         """Remove the temporary folder; nothing of this run is left for the next one."""
-        _give_back(self._pen)
+        _give_back(self._thread)
 
     @property
     def listener(self) -> tuple[int, Callable[[], None]] | None:
         """Tells of sockets that lead out of the machine, or into it."""
-        return (self._pen.listener, self._refuse_socket) if self._pen.listener >= 0 else None
+        return (self._thread.listener, self._refuse_socket) if self._thread.listener >= 0 else None
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -111,12 +80,12 @@ class LandlockSandbox(Unconfined):
 
     def _refuse_socket(self) -> None:
         with suppress(OSError):  # who asked may have been killed meanwhile
-            family, *_ = kernel.refuse_call(self._pen.listener, errno.EPERM)
+            family, *_ = kernel.refuse_call(self._thread.listener, errno.EPERM)
             named = {int(f): f.name for f in socket.AddressFamily}
             self._denied[named.get(family & 0xFFFFFFFF, "a socket")] = None
 
 
-class _Pen:
+class _ConfinedThread:
     """A thread that has given up its rights, and the folder below which temporary files may be.
 
     For one command at a time.
@@ -274,30 +243,30 @@ def _seen(path: Path) -> tuple[int, int, int] | None:
     return None
 
 
-_folders: set[Path] = set()  # of all pens; none may read in another's
-_idle: list[_Pen] = []
+_folders: set[Path] = set()  # of all threads; none may read in another's
+_idle: list[_ConfinedThread] = []
 _idle_lock = threading.Lock()
 
 
-def _take_pen(confinement: Confinement) -> _Pen:
+def _take_thread(confinement: Confinement) -> _ConfinedThread:
     """One that nobody uses, if there is any for this confinement, else a new one."""
     while True:
         with _idle_lock:
             at = next((i for i, p in enumerate(_idle) if p.confinement == confinement), None)
-            pen = None if at is None else _idle.pop(at)
-        if pen is None:
-            return _Pen(confinement)
-        if pen.still_holds():
-            return pen
-        pen.close()
+            thread = None if at is None else _idle.pop(at)
+        if thread is None:
+            return _ConfinedThread(confinement)
+        if thread.still_holds():
+            return thread
+        thread.close()
 
 
-def _give_back(pen: _Pen) -> None:
-    if not pen.is_as_new():
-        pen.close()
+def _give_back(thread: _ConfinedThread) -> None:
+    if not thread.is_as_new():
+        thread.close()
         return
     with _idle_lock:
-        _idle.append(pen)
+        _idle.append(thread)
         oldest = _idle.pop(0) if len(_idle) > _MOST_IDLE else None
     if oldest is not None:
         oldest.close()

@@ -12,10 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from signoff.process.limits import (
-    mark_for,
-    mark_of,
-)
+from signoff.process.limits import mark_for, mark_of
 from signoff.process.proctable import all_pids, ancestors, descendants, environment_of, read_stat
 from signoff.process.tree import full_control, unkillable
 

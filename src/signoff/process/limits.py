@@ -178,9 +178,6 @@ def _own_groups() -> dict[str, str]:
     return groups
 
 
-if sys.platform != "win32":
-    import resource
-
 _RLIMIT_LOCKS = 10
 _LOWEST = 1 << 56
 _BITS = 55
@@ -322,7 +319,7 @@ def filter_program(
     code = [_load(_ARCH_AT)]
     for abi in _ABIS[platform.machine()]:
         block = _block(abi, families, traceless, asks)
-        code += [_test(_JUMP_EQ, abi.audit_arch, then=0, otherwise=len(block)), *block]
+        code += [_test(_JUMP_EQ, abi.audit_arch, otherwise=len(block)), *block]
     return b"".join((*code, _refuse(errno.ENOSYS)))
 
 
@@ -330,7 +327,7 @@ def _block(abi: _Abi, families: tuple[int, ...] | None, traceless: bool, asks: b
     """Filter code for the calls of one interface; always ends in a decision."""
     code = [_load(_NUMBER_AT)]
     if abi.has_x32:
-        code += [_test(_JUMP_GE, _X32_BIT, then=0, otherwise=1), _refuse(errno.ENOSYS)]
+        code += [_test(_JUMP_GE, _X32_BIT, otherwise=1), _refuse(errno.ENOSYS)]
     refused = dict.fromkeys((*abi.keyrings, _PIDFD_GETFD), errno.EPERM)
     if traceless:
         # As on a machine that has none of it: programs can do without.
@@ -340,7 +337,7 @@ def _block(abi: _Abi, families: tuple[int, ...] | None, traceless: bool, asks: b
         # io_uring makes and uses sockets without system calls that could be filtered.
         refused |= dict.fromkeys((_IO_URING_SETUP, *abi.multiplexed_sockets), errno.EPERM)
     for number, why in refused.items():
-        code += [_test(_JUMP_EQ, number, then=0, otherwise=1), _refuse(why)]
+        code += [_test(_JUMP_EQ, number, otherwise=1), _refuse(why)]
     allow, refuse = _return(_ALLOW), _refuse(errno.EPERM)
     of_pid = {abi.ptrace: 1, **dict.fromkeys(abi.process_vm, 0)}
     decisions = {number: _decide(at, (1,), refuse, allow) for number, at in of_pid.items()}
@@ -348,7 +345,7 @@ def _block(abi: _Abi, families: tuple[int, ...] | None, traceless: bool, asks: b
         other = _return(_ASK) if asks else refuse
         decisions |= dict.fromkeys(abi.sockets, _decide(0, families, allow, other))
     for number, decision in decisions.items():
-        code += [_test(_JUMP_EQ, number, then=0, otherwise=len(decision)), *decision]
+        code += [_test(_JUMP_EQ, number, otherwise=len(decision)), *decision]
     return [*code, _return(_ALLOW)]
 
 
@@ -356,7 +353,7 @@ def _decide(argument: int, values: tuple[int, ...], hit: bytes, miss: bytes) -> 
     """One decision for these values of an argument, another for all others."""
     code = [_load(_FIRST_ARGUMENT_AT + argument * _ARGUMENT_SIZE)]
     for value in values:
-        code += [_test(_JUMP_EQ, value, then=0, otherwise=1), hit]
+        code += [_test(_JUMP_EQ, value, otherwise=1), hit]
     return [*code, miss]
 
 
@@ -364,8 +361,9 @@ def _load(offset: int) -> bytes:
     return struct.pack("=HBBI", _LOAD, 0, 0, offset)
 
 
-def _test(kind: int, value: int, *, then: int, otherwise: int) -> bytes:
-    return struct.pack("=HBBI", kind, then, otherwise, value)
+def _test(kind: int, value: int, *, otherwise: int) -> bytes:
+    """Go on with the next instruction where it holds, else skip so many."""
+    return struct.pack("=HBBI", kind, 0, otherwise, value)
 
 
 def _refuse(number: int) -> bytes:

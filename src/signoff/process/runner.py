@@ -24,10 +24,7 @@ from msgspec.structs import replace
 
 from signoff.domain.verdict import Ending, Observation
 from signoff.process.command import Command, Refusal, StreamName, StreamRecord
-from signoff.process.limits import (
-    Limits,
-    mark_for,
-)
+from signoff.process.limits import Limits, mark_for
 from signoff.process.proctable import open_pidfd
 from signoff.process.spawn import Started, start
 from signoff.process.tree import Tree, open_tree

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 
+from signoff.domain.text import shown_list
 from signoff.errors import ProcessFailed
 from signoff.process.limits import (
     PidGroup,
@@ -293,7 +294,7 @@ def _await_end(pid: int) -> None:
 
 def unkillable(pids: list[int], which: str) -> ProcessFailed:
     """The error for processes that even the kernel does not end."""
-    shown = ", ".join(f"`{pid}`" for pid in pids[:10])
+    shown = shown_list(map(str, pids), 10)
     return ProcessFailed(
         f"{len(pids)} {which} do not die from SIGKILL: {shown}",
         hint=f"look at them with `ps -p {pids[0]}`; end them with the rights of their user",

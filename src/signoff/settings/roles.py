@@ -203,8 +203,8 @@ def _role(name: str, table: Any, where: str) -> Role:
     elif agent and "command" not in table:
         command = agent  # until whoever knows the presets says with which flags
     else:
-        example = 'command = "claude -p --permission-mode acceptEdits"'
-        command = read_command(table, place, f"[roles.{name}] needs a line such as: {example}")
+        example = f'[roles.{name}] needs a line such as: agent = "claude"'
+        command = read_command(table, place, example)
     timeout_s = read_timeout(table, place)
     kind = table.get("kind", kind_of(name))
     if kind not in (RoleKind.CODE, RoleKind.REVIEW):
@@ -230,7 +230,7 @@ def _hosts(table: Mapping[str, Any], place: str) -> tuple[str, ...] | None:
     wrong = [host for host in hosts if host != AGENT_HOSTS and not re.fullmatch(_HOST, host)]
     if wrong:
         raise ConfigInvalid(
-            f"`{place}`: `{wrong[0]}` is no host name",
+            f"`{place}`: `{wrong[0]}` is not a host name",
             f'hosts = ["{AGENT_HOSTS}", "api.example.com", "*.example.org"]',
         )
     return tuple(sorted(hosts, key=lambda host: host == AGENT_HOSTS))  # that word last

@@ -368,7 +368,7 @@ def _disagreement(place: VaultPlace, marked: str | None, recorded: Bound) -> Act
     if recorded.name is None:
         return ActivePlanError(
             f"`{path}` names plan `{marked}`, but this worktree was unbound; "
-            "somebody wrote the marker behind the ledger",
+            "the ledger knows nothing of that marker",
             "signoff bind NAME to bind it, signoff unbind to remove the marker",
             facts,
         )

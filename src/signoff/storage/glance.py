@@ -158,6 +158,6 @@ def _through_driver(url: str) -> Glance:
     from signoff.storage.home import open_database  # noqa: PLC0415
 
     if ":" not in url:
-        raise ConfigInvalid(f"the database address `{url}` is no URL")
+        raise ConfigInvalid(f"the database address `{url}` is not a URL")
     database = open_database(url, read_only=True)
     return Glance(database.fetch, database.close)

@@ -80,9 +80,13 @@ class Home:
         self.keys = path / "keys"  # that sign receipts
         self.locks = path / "locks"  # files for `hold`
         self.logs = path / "logs"  # of attempts and contracts
+        self.attempts = self.logs / "attempts"  # what agents report, by run
         self.conversations = self.logs / "sessions"  # of the built-in agent with its model
         self.receipts = path / "receipts"  # of sign-offs, by plan and run
         self.snapshots = path / "snapshots"  # the content store of workspaces
+        # By workspace, and made again when they are gone.
+        self.rooms, self.lanes, self.setups = path / "rooms", path / "lanes", path / "setups"
+        self.heldout = path / "heldout"  # checks that no agent sees
         if create:
             self._create()
         self._refuse_links()

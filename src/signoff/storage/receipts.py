@@ -15,13 +15,7 @@ from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.receipt import (
-    PAYLOAD_TYPE,
-    PREDICATE_TYPE,
-    STATEMENT_TYPE,
-    Anchor,
-    read_anchor,
-)
+from signoff.domain.receipt import PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, Anchor, read_anchor
 from signoff.errors import PlanConflict, PlanNotFound, ProofInvalid
 from signoff.storage.engine import os_failure
 from signoff.storage.files import read_plan_file, swap_file

@@ -17,7 +17,7 @@ from signoff.domain.names import (
     plan_slug,
     progress_file,
 )
-from signoff.domain.text import decode_output, escape_line
+from signoff.domain.text import decode_output, escape_line, shortened
 from signoff.errors import PlanConflict, PlanNameInvalid, PlanNotFound, PlanUnreadable
 from signoff.storage.engine import os_failure
 from signoff.storage.files import append_lines, read_plan_file, swap_file
@@ -155,7 +155,7 @@ def progress_line(at: str, author: str, run: str | None, step: str | None, text:
 
     Everything is escaped: no text can pretend to be a second line, nor an author two words."""
     words = f"- {at} {_word(author)} run={_word(run)} step={_word(step)} "
-    return _capped(words + escape_line(text.strip()), LONGEST_LINE)
+    return shortened(words + escape_line(text.strip()), LONGEST_LINE)
 
 
 def read_progress(path: Path) -> tuple[str, ...]:
@@ -180,8 +180,4 @@ def read_progress(path: Path) -> tuple[str, ...]:
 def _word(text: str | None) -> str:
     """One word, so that the fields of a line stay apart."""
     shown = "_".join(escape_line(text or "").split())
-    return _capped(shown, _LONGEST_WORD) or "-"
-
-
-def _capped(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shortened(shown, _LONGEST_WORD) or "-"

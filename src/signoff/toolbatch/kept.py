@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -22,11 +22,11 @@ from signoff.domain.snapshot import FileKind
 from signoff.storage.ledger import Ledger
 from signoff.toolbatch.calls import Call, Nature
 from signoff.toolbatch.shellwork import looks
-from signoff.workspace.records import FilesByFolder
+from signoff.workspace.records import FilesByFolder, folders_above
 from signoff.workspace.workspace import Workspace
 
 MOST_FILES = 5_000  # of one change
-_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
+KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 _CHANGING = (Nature.MUTATE, Nature.SHELL, Nature.OTHER)
 
 
@@ -225,7 +225,7 @@ class Rollbacks:
     def __init__(self, ledger: Ledger, session: str, workspace: Workspace):
         self.workspace = workspace
         self._ledger, self._session = ledger, session
-        entries = (e for e in ledger.entries(session) if e.kind in _KEEPING)
+        entries = (e for e in ledger.entries(session) if e.kind in KEEPING)
         self._number = max((int(e.data["number"]) for e in entries), default=0)
         self._under_way: tuple[Rollback, Moment] | None = None
 
@@ -292,7 +292,7 @@ def open_rollbacks(ledger: Ledger, session: str) -> tuple[Rollback, ...]:
     """Changes of a session that were not undone, oldest first; what only began was cut off."""
     kept: dict[int, Rollback] = {}
     for entry in ledger.entries(session):
-        if entry.kind in _KEEPING:
+        if entry.kind in KEEPING:
             cut_off = entry.kind is Kind.ROLLBACK_BEGUN
             rollback = Rollback.from_data(entry.data, cut_off=cut_off)
             kept[rollback.number] = rollback
@@ -300,13 +300,6 @@ def open_rollbacks(ledger: Ledger, session: str) -> tuple[Rollback, ...]:
             for number in entry.data["numbers"]:
                 kept.pop(int(number), None)
     return tuple(rollback for rollback in kept.values() if not rollback.is_empty)
-
-
-def folders_above(path: str) -> Iterator[str]:
-    """The folders that a path lies in, the nearest first."""
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _folders(files: FilesByFolder) -> set[str]:

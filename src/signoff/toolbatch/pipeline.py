@@ -20,7 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain.ledger import Draft, Kind
-from signoff.domain.session import ToolCall, shown_list
+from signoff.domain.session import ToolCall
+from signoff.domain.text import shown_list
 from signoff.gate.task import SOMETHING, Round
 from signoff.toolbatch import todo
 from signoff.toolbatch.calls import (

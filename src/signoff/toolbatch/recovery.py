@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from signoff.domain.text import shown_list
 from signoff.toolbatch.calls import Call, CallResult, Nature, NextAction, ResultKind
 from signoff.toolbatch.disk import WorkspaceFolder, entries_below
 from signoff.toolbatch.steps import FAILED_EDITS, looking_tool, next_step, quoted, step_text, writer
@@ -119,7 +120,7 @@ def _no_such_tool(failed: Failed) -> Advice:
         return f"{said}. {step_text(view, step)}", step.action
     close = difflib.get_close_matches(failed.call.tool, sorted(view.tools), n=1, cutoff=0.3)
     if not close:
-        names = ", ".join(f"`{name}`" for name in sorted(view.tools)[:MOST_TOOLS])
+        names = shown_list(sorted(view.tools), MOST_TOOLS)
         return f"{said}; there are {names}.", None
     shape = view.shapes.get(close[0])
     usage = f": {shape.usage}" if shape is not None and shape.usage else ""

@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from signoff.domain.session import MOST_PARTS, Artifact, ClaimStatus, normal, shown_list
-from signoff.domain.text import escape_line
+from signoff.domain.session import MOST_PARTS, Artifact, ClaimStatus, normal
+from signoff.domain.text import escape_line, shown_list
 from signoff.gate.gate import how_to_drop
 from signoff.gate.task import Item, Task
 from signoff.toolbatch.calls import CallResult

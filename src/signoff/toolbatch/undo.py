@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from signoff.domain.session import shown_list
+from signoff.domain.text import shown_list
 from signoff.errors import PlanConflict, StorageFailed
 from signoff.toolbatch.kept import (
     NOTHING,
@@ -22,9 +22,9 @@ from signoff.toolbatch.kept import (
     Rollbacks,
     Thing,
     ThingKind,
-    folders_above,
     mode_of,
 )
+from signoff.workspace.records import folders_above
 from signoff.workspace.workspace import Workspace
 
 _MOST_SAID = 5
@@ -184,7 +184,7 @@ def _obstacle(
         place = root / above
         kept = above not in last or last[above].to.kind not in _PASSABLE
         if kept and os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-            return f"`{above}` is no folder now"
+            return f"`{above}` is not a folder now"
     return ""
 
 

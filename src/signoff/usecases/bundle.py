@@ -272,7 +272,7 @@ def _check_ledger(bundle: _Bundle) -> list[SignOff]:
     about, entries = bundle.about, bundle.entries
     chain = check_entries(about["plan"], entries)
     if not chain.holds:
-        raise ProofInvalid(f"`{bundle.where}`: the ledger does not hold: {chain.problem}")
+        raise ProofInvalid(f"`{bundle.where}`: the ledger's chain is broken: {chain.problem}")
     signed = list(sign_offs(entries))
     if not signed or signed[-1].finished is not entries[-1]:
         raise ProofInvalid(f"`{bundle.where}`: the ledger does not end with a sign-off")

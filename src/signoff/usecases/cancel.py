@@ -6,7 +6,6 @@ import os
 import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -44,8 +43,8 @@ def cancel_run(harness: Harness, place: PlanLocation, note: str) -> CancelReport
     record = harness.ledger.run_record(run)
     fence = harness.ledger.take_over(run, Holder.current(str(place.path)))
     learn_secrets(harness, place.id)
-    data: dict[str, Any] = {"outcome": Outcome.CANCELLED, "by": by, "note": note}
-    data |= {"snapshot": None, "waived": []}
+    ended = {"outcome": Outcome.CANCELLED, "snapshot": None, "waived": list[str]()}
+    data = {**ended, "by": by, "note": note}
     harness.ledger.append(place.id, [Draft(Kind.RUN_FINISHED, data, run=run)], fence=fence)
     show_run(harness, place)
     return CancelReport(place, run, _stop(harness, place, record.holder) if record else None)

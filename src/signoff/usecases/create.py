@@ -12,7 +12,7 @@ from msgspec import Struct
 from signoff.agents.presets import installed_presets, logged_in_by
 from signoff.domain.digests import digest_bytes, is_digest
 from signoff.domain.globs import has_wildcard, matches
-from signoff.domain.session import shown_list
+from signoff.domain.text import shown_list
 from signoff.errors import PlanConflict, PlanNotFound, PlanUnreadable, SignoffError, UsageError
 from signoff.planfile.blocks import decode
 from signoff.planfile.parse import parse
@@ -230,7 +230,7 @@ def replace_text(harness: Harness, place: PlanLocation, data: bytes, expected: s
         raise UsageError("the new text is empty", hint)
     if not is_digest(expected):
         shown = f"signoff show {place.quoted} --json"
-        raise UsageError(f"`{expected}` is no digest", f"take its file_digest from: {shown}")
+        raise UsageError(f"`{expected}` is not a digest", f"take its file_digest from: {shown}")
     decode(data, "the new text")
     digest = digest_bytes(data)
     if digest_bytes(read_plan_file(place.path)) == digest:

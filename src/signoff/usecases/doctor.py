@@ -18,7 +18,7 @@ from signoff.agents.troubles import budget_trouble, sandbox_troubles, troubles_o
 from signoff.domain.clients import CLIENTS
 from signoff.domain.names import plan_file, shown_name
 from signoff.domain.plan import Budget
-from signoff.domain.session import shown_list
+from signoff.domain.text import shown_list
 from signoff.domain.verdict import Isolation
 from signoff.errors import ActivePlanError, SignoffError, how_to_install
 from signoff.places import resolve_home

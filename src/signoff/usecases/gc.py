@@ -102,12 +102,11 @@ def keep_quota(harness: Harness, tell: Tell) -> None:
 
 def _collect(harness: Harness, days: float, dry_run: bool, tell: Tell) -> GcReport:
     home = harness.home
-    known = _Known.of(harness.ledger)
     removed: list[Removed] = []
     left: list[LeftAlone] = []
     if not dry_run:
         home.empty_removing()
-    for one in _found(home, known, days, left):
+    for one in _found(home, _Known.of(harness.ledger), days, left):
         tell(f"{one.what}: {one.path}")
         if dry_run or _take_out(home, one, left):
             removed.append(one)
@@ -167,15 +166,16 @@ class _Known(Struct):
 
 
 def _found(home: Home, known: _Known, days: float, left: list[LeftAlone]) -> Iterator[Removed]:
-    for what, name in ((Garbage.ROOM, "rooms"), (Garbage.ROOM, "lanes"), (Garbage.SETUP, "setups")):
-        for path in _inside(home.path / name):
+    rooms = ((Garbage.ROOM, home.rooms), (Garbage.ROOM, home.lanes), (Garbage.SETUP, home.setups))
+    for what, folder in rooms:
+        for path in _inside(folder):
             about = str(known.paths.get(path.name, "a workspace"))
             if what is Garbage.SETUP and path.name in known.open:
                 # It may have come from a network that is not there now.
                 left.append(LeftAlone(path, f"a run of `{known.open[path.name]}` is open"))
             else:
                 yield Removed(what, path, size_of(path).taken, about)
-    for path in _inside(home.logs / "attempts"):
+    for path in _inside(home.attempts):
         if path.name in known.over:
             yield Removed(Garbage.REPORTS, path, size_of(path).taken, path.name)
     for path in _inside(home.conversations):

@@ -47,7 +47,7 @@ def lane_maker(harness: Harness, work: OpenWork, jobs: int) -> LaneMaker:
     return LaneMaker(
         jobs,
         {**harness.environ, "PATH": path},
-        harness.home.path / "lanes" / workspace_key(place.workspace),
+        harness.home.lanes / workspace_key(place.workspace),
         work.workspace,
         workspace_lock(place),
         work.approved.settings.share,

@@ -18,7 +18,7 @@ from signoff.agents.plantools import PLAN_TOOLS, call_plan_tool
 from signoff.agents.session import PlanSession
 from signoff.domain.names import shown_name
 from signoff.domain.session import Reference, ReferenceKind, ToolCall
-from signoff.domain.text import escape, escape_line
+from signoff.domain.text import escape, escape_line, shortened
 from signoff.errors import NotApproved, NoVault, SignoffError
 from signoff.gate.ready import PlanState
 from signoff.process.proctable import identify
@@ -122,8 +122,7 @@ class McpTools:
         entries = list(self.harness.ledger.entries(chain))[-MOST_ENTRIES:]
         lines = []
         for entry in entries:
-            body = json.dumps(entry.data, default=str)
-            shown = body if len(body) <= LONGEST_ENTRY else f"{body[:LONGEST_ENTRY]}…"
+            shown = shortened(json.dumps(entry.data, default=str), LONGEST_ENTRY)
             head = {"seq": entry.seq, "at": entry.at, "kind": entry.kind, "step": entry.step}
             lines.append(json.dumps({**head, "data": shown}))
         return "\n".join(lines)

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from signoff.domain.globs import matches_any
 from signoff.domain.ledger import Cause, Choice, Draft, Kind
 from signoff.domain.names import shown_name
+from signoff.domain.text import shown_list
 from signoff.errors import NotSignedOff, UsageError
 from signoff.gate.dependencies import Finished, MergeOrder, merge_order
 from signoff.gate.gate import Gate, evaluate
@@ -49,6 +50,7 @@ from signoff.workspace.trees import tree_changes
 from signoff.workspace.worktrees import find_worktree, list_worktrees
 
 _MOST_COMPARED = 20_000_000
+_MOST_NAMED = 10
 _HEADS = ("+++", "---")
 
 
@@ -212,7 +214,7 @@ class _Merge(Struct, frozen=True):
         if paths:
             raise NotSignedOff(
                 f"branch `{self.branch}` changes files that no check looks at: "
-                f"{', '.join(paths[:10])}",
+                f"{shown_list(paths, _MOST_NAMED)}",
                 f"cd {shlex.quote(str(self.place.workspace))},"
                 f" git checkout {shlex.quote(self.base)} -- FILES, and commit",
                 {"paths": list(paths)},
@@ -247,7 +249,7 @@ class _Merge(Struct, frozen=True):
                 changed = [change.path for change in workspace.diff(snapshot, now)]
                 raise NotSignedOff(
                     f"`{self.place.workspace}` changed since plan `{self.name}` was signed off: "
-                    f"{', '.join(changed[:10])}",
+                    f"{shown_list(changed, _MOST_NAMED)}",
                     "put it back, or approve and run the plan again:"
                     f" signoff approve {shlex.quote(self.name)}",
                     {"changed": changed},
@@ -272,7 +274,7 @@ class _Merge(Struct, frozen=True):
     def _conflict(self, paths: tuple[str, ...]) -> MergeReport:
         said = (
             f"branch `{self.branch}` cannot be merged into `{self.base}`: "
-            f"both changed {', '.join(paths[:10])}; the base is as it was"
+            f"both changed {shown_list(paths, _MOST_NAMED)}; the base is as it was"
         )
         question = self._ask(said, {"conflicts": list(paths)})
         return MergeReport(

@@ -30,12 +30,7 @@ from signoff.storage.leases import Lease, LeaseRequest, leased
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, redactor_of
 from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
-from signoff.usecases.workspaces import (
-    approved_workspace,
-    plan_lock,
-    workspace_key,
-    workspace_lock,
-)
+from signoff.usecases.workspaces import approved_workspace, plan_lock, workspace_key, workspace_lock
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.verification.evidence import Case, NoEvidence
@@ -102,7 +97,7 @@ def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tu
 
 def attempt_reports(harness: Harness, run: str) -> Path:
     """Folder in which agents of a run leave their reports; no agent sees those of another run."""
-    return harness.home.logs / "attempts" / run
+    return harness.home.attempts / run
 
 
 def enclosure_of(harness: Harness, place: PlanLocation, search_path: str) -> Enclosure:
@@ -189,7 +184,7 @@ def _paths(named: tuple[str, ...], user: Path, workspace: Path) -> tuple[Path, .
 
 def held_out_checks(harness: Harness) -> HeldOutChecks:
     """The user's held-out checks, in the home folder that no agent sees."""
-    return HeldOutChecks(harness.home.path / "heldout")
+    return HeldOutChecks(harness.home.heldout)
 
 
 class OpenWork(Struct, frozen=True):
@@ -216,19 +211,32 @@ def open_work(
     place, pins, plan = approved.place, approved.pins, approved.plan
     workspace = approved_workspace(harness, approved)
     workspace.put_forward()
-    runner = CheckRunner(
-        pins.search_path,
-        harness.environ,
-        cancelled,
-        on_output,
-        mark=workspace_lock(place),
-        enclosure=enclosure or enclosure_of(harness, place, pins.search_path),
-    )
     redactor = redactor_of(harness, plan, approved.settings)
+    enclosure = enclosure or enclosure_of(harness, place, pins.search_path)
+    opened = _guarded(
+        harness, place, pins, plan, workspace, redactor, enclosure, cancelled, on_output
+    )
+    return OpenWork(approved, workspace, *opened)
+
+
+def _guarded(
+    harness: Harness,
+    place: PlanLocation,
+    pins: Pins,
+    plan: Plan,
+    workspace: Workspace,
+    redactor: Redactor,
+    enclosure: Enclosure,
+    cancelled: Callable[[], bool] | None,
+    on_output: Callable[[bytes], None] | None = None,
+) -> tuple[Judge, Guards]:
+    """A judge of the workspace in this enclosure, and the guards of the plan."""
+    lock, installed = workspace_lock(place), harness.home.installed_in(place.workspace)
+    runner = CheckRunner(
+        pins.search_path, harness.environ, cancelled, on_output, mark=lock, enclosure=enclosure
+    )
     judge = open_judge(harness, place, pins, workspace, runner, redactor)
-    installed = harness.home.installed_in(place.workspace)
-    guards = Guards.of_plan(pins, workspace, plan, installed)
-    return OpenWork(approved, workspace, judge, guards)
+    return judge, Guards.of_plan(pins, workspace, plan, installed)
 
 
 class PinnedJudge(Struct, frozen=True):
@@ -258,16 +266,9 @@ def open_session_judge(
     cancelled: Callable[[], bool],
 ) -> PinnedJudge:
     """A judge of a session's workspace; guards are those of its plan, if a person made it."""
-    runner = CheckRunner(
-        pins.search_path,
-        harness.environ,
-        cancelled,
-        mark=workspace_lock(place),
-        enclosure=enclosure_of(harness, place, pins.search_path),
-    )
-    inner = open_judge(harness, place, pins, workspace, runner, redactor)
-    guards = Guards.of_plan(pins, workspace, plan, harness.home.installed_in(place.workspace))
-    return PinnedJudge(inner, guards, plan)
+    enclosure = enclosure_of(harness, place, pins.search_path)
+    opened = _guarded(harness, place, pins, plan, workspace, redactor, enclosure, cancelled)
+    return PinnedJudge(*opened, plan)
 
 
 def open_judge(
@@ -282,9 +283,9 @@ def open_judge(
     settings = settings_from_pin(pins.settings)
     policy, setup = settings.policy, settings.setup
     enclosure = runner.enclosure
-    room = CleanRoom(workspace, harness.home.path / "rooms" / workspace_key(place.workspace))
+    room = CleanRoom(workspace, harness.home.rooms / workspace_key(place.workspace))
     boxed = enclosure.isolation.has_own_view
-    kept = harness.home.path / "setups" / workspace_key(place.workspace)
+    kept = harness.home.setups / workspace_key(place.workspace)
     setups = None
     if setup is not None and boxed:
         from signoff.verification.setup import SetUps, SetUpsInUse  # noqa: PLC0415 - few have one

@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.session import shown_list
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Isolation
 from signoff.errors import ApprovalRefused, NoSuchRun, PlanConflict, UsageError
 from signoff.places import ATTEMPT_VARIABLE

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from signoff.domain.ledger import Entry
 from signoff.domain.names import shown_name
 from signoff.domain.plan import Effects, Plan, RedFirst
-from signoff.domain.session import shown_list
+from signoff.domain.text import shown_list
 from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import contract_search_path
@@ -258,7 +258,7 @@ def require_protected_as_approved(harness: Harness, approved: ApprovedPlan) -> N
     changed = [path for path in paths if now.get(path) != pins.protected.get(path)]
     if changed:
         raise NotApproved(
-            f"protected files changed since the approval: {', '.join(changed[:10])}",
+            f"protected files changed since the approval: {shown_list(changed, 10)}",
             f"signoff approve {place.quoted}",
         )
 

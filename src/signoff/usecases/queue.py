@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from signoff.domain.names import name_of_file, progress_file, shown_name
-from signoff.domain.text import decode_output, escape_line
+from signoff.domain.text import decode_output, escape_line, shortened
 from signoff.errors import PlanNotFound, SignoffError
 from signoff.gate.ready import PlanReadiness, PlanStanding, ReasonKind
 from signoff.storage.active import STAGED_FOLDER
@@ -130,8 +130,7 @@ def last_line(path: Path) -> str:
     except OSError:
         return ""
     lines = [line for line in decode_output(data).split("\n") if line.strip()]
-    shown = escape_line(lines[-1].strip()) if lines else ""
-    return shown if len(shown) <= PROGRESS_CHARACTERS else shown[: PROGRESS_CHARACTERS - 1] + "…"
+    return shortened(escape_line(lines[-1].strip()), PROGRESS_CHARACTERS) if lines else ""
 
 
 def _file_age_s(path: Path) -> float | None:

@@ -163,7 +163,7 @@ def check_receipts(
     unknown = sorted({*runs} - {made.run for made in found})
     if unknown:
         raise LedgerBroken(
-            f"the ledger has no sign-off of run `{unknown[0]}`, but a receipt proves there was"
+            f"the ledger has no sign-off of run `{unknown[0]}`, but a receipt proves there was one"
         )
     return tuple(made.sealed.digest for made in found)
 

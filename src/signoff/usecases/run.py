@@ -168,12 +168,18 @@ def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunRepor
         run, fence = _begin(harness, approved, holder, options, lease)
         opened = _open_run(harness, work, options, run, fence, lease)
         reach(CrashPoint.RUN_STARTED)
-        outcome = options.engine().drive(run, Drive(opened).drive)
-        if outcome is not None:
-            work.judge.rooms.give_back()
-            if opened.lanes is not None:
-                opened.lanes.give_back()
-            keep_quota(harness, options.tell)
+        drive = Drive(opened)
+        try:
+            if not begun:
+                drive.look_ahead()
+            outcome = options.engine().drive(run, drive.drive)
+        finally:
+            drive.lanes.close()
+            if harness.ledger.run_is_over(place.id, run):
+                work.judge.rooms.give_back()
+                if opened.lanes is not None:
+                    opened.lanes.give_back()
+                keep_quota(harness, options.tell)
     report = replace(_report(harness, place, outcome), unmarked=opened.projection.unwritten)
     if outcome is not Outcome.DONE:
         return report
@@ -188,8 +194,7 @@ def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -
     require_proved(history, approved.state, place.path)
     _mark(harness, approved, PlanStatus.DONE)
     report = _report(harness, place, Outcome.DONE)
-    status = look_at_content(harness, report.status)
-    return replace(report, status=status, nothing_to_do=True)
+    return replace(report, status=look_at_content(harness, report.status), nothing_to_do=True)
 
 
 def _waiting(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
@@ -279,8 +284,7 @@ def _open(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> Open
             if target != HUMAN_ROLE:
                 check_role(roles[target], pins.search_path, place.workspace, harness.environ)
     enclosure = required_enclosure(harness, place, pins.search_path, approved.settings)
-    missing = unopened(enclosure, place.workspace)
-    if missing is not None:
+    if (missing := unopened(enclosure, place.workspace)) is not None:
         options.tell(f"{missing.said} ({missing.advice})")
     tell = options.reporter.tell
     return open_work(
@@ -388,5 +392,4 @@ def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> R
             make_receipts(harness, place)
         except SignoffError as error:
             no_receipt = error.message  # the sign-off stands without, and the next look makes it
-    inbox = open_items(harness.ledger, place.id)
-    return RunReport(outcome, status, inbox, no_receipt=no_receipt)
+    return RunReport(outcome, status, open_items(harness.ledger, place.id), no_receipt=no_receipt)

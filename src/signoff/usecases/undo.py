@@ -7,23 +7,21 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from signoff.domain.ledger import Entry, Kind
+from signoff.domain.ledger import Kind
 from signoff.domain.plan import Plan
 from signoff.domain.session import SESSION_PREFIX, ClaimStatus, session_id_of
 from signoff.errors import NoSuchRun
 from signoff.storage.records import Holder
-from signoff.toolbatch.kept import Lost, Rollbacks, open_rollbacks
+from signoff.toolbatch.kept import KEEPING, Lost, Rollbacks, open_rollbacks
 from signoff.toolbatch.undo import Restoring, Undone, UndoStep, last, plan_undo, since, undo
 from signoff.usecases.harness import Harness, PlanLocation, session_place
 from signoff.usecases.history import read_pins
 from signoff.usecases.openwork import taken
 from signoff.usecases.person import require_person
+from signoff.usecases.sessions import find_session_record
 from signoff.usecases.workspaces import open_pinned_workspace
 
 __all__ = ["HowFar", "Lost", "Restoring", "UndoReport", "UndoStep", "restore_step", "undo_changes"]
-
-
-_KEEPING = (Kind.ROLLBACK_BEGUN, Kind.ROLLBACK_KEPT)
 
 
 class HowFar(StrEnum):
@@ -88,9 +86,9 @@ class _Changes(Struct, frozen=True):
 
     @classmethod
     def of(cls, harness: Harness, session: str) -> _Changes:
-        began = _beginning(harness, session)
-        place = session_place(Path(began.data["workspace"]), session)
-        pins = read_pins(harness.ledger, began)
+        record = find_session_record(harness, session)
+        place = session_place(record.workspace, session)
+        pins = read_pins(harness.ledger, record.started)
         kept = open_pinned_workspace(harness, place, pins, Plan(title="", steps=()))
         return cls(harness, session, place, Rollbacks(harness.ledger, session, kept))
 
@@ -100,7 +98,7 @@ class _Changes(Struct, frozen=True):
         else:
             number = before = 0  # of the last change, and of the last before the step began
             for entry in self.harness.ledger.entries(self.session):
-                if entry.kind in _KEEPING:
+                if entry.kind in KEEPING:
                     number = max(number, int(entry.data["number"]))
                 elif entry.data.get("status") == ClaimStatus.IN_PROGRESS:
                     before = number if entry.kind is Kind.STEP_CLAIMED else before
@@ -129,7 +127,7 @@ def _newest(harness: Harness, workspace: Path) -> str:
             continue
         kept = open_rollbacks(harness.ledger, record.id)
         if kept:
-            entries = (e for e in harness.ledger.entries(record.id) if e.kind in _KEEPING)
+            entries = (e for e in harness.ledger.entries(record.id) if e.kind in KEEPING)
             what = ("files", "lost", "snapshot")
             at = max((e.at for e in entries if any(e.data[name] for name in what)), default="")
             found.append((any(one.can_be_undone for one in kept), at, record.id))
@@ -138,10 +136,3 @@ def _newest(harness: Harness, workspace: Path) -> str:
             f"no session changed anything in `{workspace}` that can be undone", "signoff sessions"
         )
     return max(found)[2]
-
-
-def _beginning(harness: Harness, session: str) -> Entry:
-    for entry in harness.ledger.entries(session):
-        if entry.kind is Kind.SESSION_STARTED:
-            return entry
-    raise NoSuchRun(f"no session has the id `{session}`", "signoff sessions")

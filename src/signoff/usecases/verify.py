@@ -86,7 +86,7 @@ def find(
     valid_bash: bool = False,
 ) -> tuple[Finding, ...]:
     """All findings about a parsed plan in its place, whatever other plans there are."""
-    environ, heldout = harness.environ, harness.home.path / "heldout"
+    environ, heldout = harness.environ, harness.home.heldout
     path = contract_search_path(environ.get("PATH", ""), place.workspace)
     about = (place.workspace, place.vault, path, harness.settings, environ, heldout)
     return verify(parsed, RealSurroundings(*about, read_by_checks, valid_bash=valid_bash))

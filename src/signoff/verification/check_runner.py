@@ -217,7 +217,7 @@ class CheckRunner(Struct, frozen=True):
 def _as_its_one_command(text: str, seen: Observation) -> Observation:
     """The ending of a contract that is one command: by a signal, where the shell tells of one."""
     number = (seen.exit_code or 0) - _SIGNALS
-    if seen.ending is not Ending.EXITED or number not in signal.valid_signals():
+    if number < 1 or seen.ending is not Ending.EXITED or number not in signal.valid_signals():
         return seen
     block, clear = lower(text)
     if not clear or [part.kind for part in block.parts] != [NodeKind.COMMAND]:

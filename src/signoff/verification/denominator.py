@@ -18,12 +18,12 @@ from signoff.commands.launchers import inside
 from signoff.commands.programs import is_plain
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shown_list
 from signoff.domain.verdict import Ending, Reason, Result, TestCounts
 from signoff.verification.check_runner import ContractRun
 from signoff.verification.counting.printed import count_printed, lines_of
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
-from signoff.verification.counting.verbose import look_at, tools_called
+from signoff.verification.counting.verbose import look_at, loses_failures, tools_called
 from signoff.verification.suppressions import GONE, Checks, Suppression
 from signoff.verification.verdicts import UnboundVerdict
 
@@ -42,6 +42,7 @@ _CHECKED = re.compile(
 )
 MOST_SHOWN = 5
 LONGEST_SHOWN = 160
+_EXIT_0 = "its exit code says that all is well"
 _MEANT = "; if that is meant, the step says `**may_shrink:** yes`"
 _SILENT = (
     "no count although tests were expected: no {what} reported any more; {number} {verb} before the"
@@ -153,12 +154,16 @@ def remarked(answer: UnboundVerdict, counts: TestCounts | None) -> UnboundVerdic
 
 
 def judge_counts(
-    contract: Contract, counts: TestCounts | None, baseline: TestCounts | None
+    contract: Contract,
+    counts: TestCounts | None,
+    baseline: TestCounts | None,
+    texts: Sequence[str] = (),
 ) -> UnboundVerdict | None:
     """Refuse a contract that held otherwise, because of its counts; None when they are right.
 
     `tests >= N` counts tests that passed. Against the baseline, tests that are gone or skipped
-    break the contract unless the step says `may_shrink`.
+    break the contract unless the step says `may_shrink`, and so do tests that failed although
+    nothing in the `texts` lets a runner fail.
     """
     least = _least(contract)
     told = counts if counts is not None and counts.endings else None
@@ -168,7 +173,13 @@ def judge_counts(
     if least is not None and told is not None and told.passed < least:
         message = f"{told.passed} tests passed ({told.source}), expected at least {least}"
         return UnboundVerdict(Result.BROKEN, Reason.TESTS, message)
-    if baseline is None or contract.may_shrink:
+    if contract.may_shrink:
+        return None
+    may_fail = _exit_codes(contract) != {0} or loses_failures(contract.command, texts)
+    if told is not None and told.failed and not may_fail:
+        found = f"{_many(told.failed, 'test', 'tests')} failed ({told.source}), and yet {_EXIT_0}"
+        return UnboundVerdict(Result.BROKEN, Reason.TESTS, found + _MEANT)
+    if baseline is None:
         return None
     found = _silence(baseline, counts) or _shrinkage(baseline, counts)
     return UnboundVerdict(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
@@ -287,8 +298,11 @@ def _unmatched(missing: list[str], added: list[str]) -> list[str]:
 
 
 def _shown(tests: Sequence[str]) -> str:
-    more = f" and {len(tests) - MOST_SHOWN} more" if len(tests) > MOST_SHOWN else ""
-    return ", ".join(f"`{escape_line(test[:LONGEST_SHOWN])}`" for test in tests[:MOST_SHOWN]) + more
+    return shown_list((escape_line(test[:LONGEST_SHOWN]) for test in tests), MOST_SHOWN)
+
+
+def _exit_codes(contract: Contract) -> set[int | str]:
+    return {e.value for e in contract.all_expectations() if e.kind is ExpectationKind.EXIT_CODE}
 
 
 def _least(contract: Contract) -> int | None:

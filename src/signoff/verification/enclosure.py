@@ -9,6 +9,7 @@ Signoff's home and the user's own configuration are invisible to both.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +17,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from signoff.domain.plan import Contract, JudgeIn
+from signoff.domain.text import shown_list
 from signoff.domain.verdict import Isolation
-from signoff.process.command import Confinement, Mount
+from signoff.process.command import Confinement, Mount, is_within
 from signoff.process.environment import ENVIRONMENT_MARKS
+from signoff.process.leftovers import TEMPORARY
 from signoff.process.sandboxes import own_view_advice
 from signoff.settings.loading import SandboxChoice, Settings
 from signoff.settings.roles import Role
@@ -26,6 +29,19 @@ from signoff.workspace.opened import OpenedFiles
 
 SHIMS = "shims"  # the folder that mise, asdf, pyenv and rbenv put on the search path
 PRIVATE_TMP = "/tmp"  # what a bubblewrap sandbox shows there is its own
+DENIED = re.compile(
+    r"permission denied|operation not permitted|read-only file system|out of pty devices"
+    r"|\b(?:open|fork)pty\(3\) failed|\bE(?:ACCES|PERM|ROFS)\b",
+    re.IGNORECASE,
+)
+# What Landlock denies, and how programs say that they met it without naming it.
+DENIED_PLACES = {
+    ("/dev/shm",): r"\bSemLock\b|\b(?:sem|shm)_open\b",
+    ("/dev/ptmx", "/dev/pts"): r"out of pty devices|\b(?:open|fork)pty\b",
+    ("/tmp",): "",
+    ("/var/tmp",): "",
+}
+_MOST_NAMED = 3
 
 
 class JudgingPlace(Struct, frozen=True):
@@ -159,7 +175,7 @@ def tool_folder(entry: Path) -> Path:
 def sandbox_line(doing: str, setting: str, places: Iterable[str]) -> str:
     """The line that opens these places, and what the sandbox keeps somebody from without it."""
     places = tuple(places)
-    told = ", ".join(f"`{place}`" for place in places)
+    told = shown_list(map(str, places))
     named = ", ".join(f'"{place}"' for place in places)
     return (
         f"the sandbox keeps it from {doing} {told}: write `{setting} = [{named}]` under"
@@ -167,10 +183,42 @@ def sandbox_line(doing: str, setting: str, places: Iterable[str]) -> str:
     )
 
 
-def landlock_line(places: Iterable[str]) -> str:
-    """The line that opens what Landlock denies, or the sandbox that has its own."""
+def landlock_line(places: tuple[str, ...]) -> str:
+    """The line that opens what Landlock denies, or the sandbox that has its own of it."""
     line = sandbox_line("writing", "writable", places)
+    if places not in DENIED_PLACES:  # a folder in one, which a place of its own would lack
+        return line
     return f"{line}, or {own_view_advice()}: that sandbox has its own"
+
+
+def denied_places(
+    output: str, root: Path, enclosure: Enclosure
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The denied places that an output tells of, each with the folders in it to open.
+
+    JSON puts several lines into one.
+    """
+    told = re.split(r"\n|\\n", output.replace(str(root), "."))
+    lines = [line for line in told if DENIED.search(line)]
+    found = {}
+    for names, words in DENIED_PLACES.items():
+        paths = rf"(?<![\w.-])(?:{'|'.join(names)})(?![\w.-]|/{TEMPORARY})(?:/[\w.+@%=~-]+)*"
+        named = [path for line in lines for path in re.findall(paths, line)]
+        folders = {folder: None for path in named if (folder := _to_open(path, names[0]))}
+        if (names[1:] and folders) or (words and lines and re.search(words, output)):
+            folders = dict.fromkeys(names)
+        if not all(any(is_within(Path(f), w) for w in enclosure.writable) for f in folders):
+            found[names] = tuple(folders)[:_MOST_NAMED]
+    return found
+
+
+def _to_open(named: str, place: str) -> str:
+    """The folder nearest to a path in a place; none where not the sandbox is what denies it."""
+    path = Path(named)
+    folder = next(p for p in (path, *path.parents) if os.access(p, os.F_OK) and p.is_dir())
+    if not os.access(path if os.access(path, os.F_OK) else folder, os.W_OK):
+        return ""
+    return str(folder.resolve()) if is_within(folder, Path(place)) else place
 
 
 @lru_cache(maxsize=16)

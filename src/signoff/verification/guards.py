@@ -23,12 +23,7 @@ from signoff.gate.state import State
 from signoff.planfile.blocks import decode
 from signoff.planfile.diff import unified
 from signoff.planfile.outline import plan_digest
-from signoff.planfile.subjects import (
-    asked_of,
-    bound_of_plan,
-    bound_of_step,
-    demanded_files,
-)
+from signoff.planfile.subjects import asked_of, bound_of_plan, bound_of_step, demanded_files
 from signoff.process.environment import activated_in
 from signoff.settings.loading import read_config_text
 from signoff.storage.files import read_plan_file

@@ -1,4 +1,4 @@
-"""Trust hand-off: files that make other programs act, created or changed during an attempt.
+"""Trust hand-off: files that other tools execute, created or changed during an attempt.
 
 Editors, shells, agents and git obey what lies in them. An agent that may write such a file hands
 its will to whoever opens the folder next, so creating or changing one is told to a person.

@@ -156,7 +156,9 @@ class Judge(Struct, frozen=True):
         caches = () if case.provisional or spot.setup is not None else compared.caches
         if case.beside and (caches or spot.judged_in is not JudgeIn.CLEAN):
             return replace(verdict, **NEEDS_WORKSPACE._asdict())
-        loose = self._loose(case, spot, compared)
+        loose, about = LooseFiles(), (self.pins, self.workspace, compared.made)
+        if not case.before_work:  # ignored files that the check may obey, and times of others
+            loose = LooseFiles.of(*about, spot.setup is not None)
         if spot.judged_in is JudgeIn.CLEAN and not caches:
             return self._run_in(spot, case, verdict, before, earlier, loose)
         with self.workspace.without_caches(caches):
@@ -223,12 +225,6 @@ class Judge(Struct, frozen=True):
         """True when nothing but the content can have changed the answer."""
         return self.runner.enclosure.sealed and contract.network is not True
 
-    def _loose(self, case: Case, spot: JudgingPlace, compared: Compared) -> LooseFiles:
-        """Ignored files that the check may obey, and times of others, before it runs."""
-        if case.before_work:
-            return LooseFiles()
-        return LooseFiles.of(self.pins, self.workspace, compared.made, spot.setup is not None)
-
     def _without_influences(
         self,
         case: Case,
@@ -293,14 +289,15 @@ class Judge(Struct, frozen=True):
         """Run the contract once; with the verdict, which files of the workspace it opened."""
         texts = self._texts(case.contract, before.digest)
         manifest = self.workspace.manifest(before.digest)
-        fixed = Fixed.of(case.guard, texts, set_back)
+        known = None if case.before_work else read_before(self.blobs, case.read_sets)
+        fixed = Fixed.of(case.guard, texts, set_back, known.files if known else ())
         if self.runner.enclosure.isolation.has_own_view:
             spot, fixed = fixed.shown(spot)
         folders = dict.fromkeys((*self.workspace.folders, *(loose or LooseFiles()).folders))
         on_disk = spot.on_disk or spot.folder
         guarded = (*case.guard.protects, *case.guard.lasting) if case.before_work else ()
         lay_there = files_under(guarded, on_disk)
-        with OpenWatch(on_disk, folders, fixed.kept) as watch:
+        with OpenWatch(on_disk, folders, fixed.watched) as watch:
             seen = self.runner.run(case.contract, spot, watch)
         opened, answer = watch.seen, compare(case.contract, seen.observation)
         if answer.result is Result.BROKEN:
@@ -308,13 +305,14 @@ class Judge(Struct, frozen=True):
         counts = count(case.contract, seen, texts, self.redactor)
         if answer.result is Result.KEPT:
             answer = (
-                judge_counts(case.contract, counts, case.baseline)
+                judge_counts(case.contract, counts, case.baseline, texts)
                 or self._suppressed(case, before, texts, opened)
                 or remarked(answer, counts)
             )
         after = self.workspace.snapshot()
         moved = who_moved(self.rooms, self.workspace, before, after, spot)
-        moved = moved or unreadable(self.workspace.closed) or fixed.written(manifest, opened)
+        bent = self.since_approval.bent(case.guard, opened, known, manifest) if known else ()
+        moved = moved or unreadable(self.workspace.closed) or fixed.written(manifest, opened, bent)
         judged = replace(
             ran(verdict, moved or answer, seen.observation, after),
             output_tail=output_tail(seen.observation, self.redactor),

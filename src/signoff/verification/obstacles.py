@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from signoff.commands.analysis import analyse
 from signoff.commands.launchers import is_plain
 from signoff.commands.programs import BUILTINS
-from signoff.domain.languages import is_test
+from signoff.domain.languages import is_test, is_work
 from signoff.domain.plan import Contract
-from signoff.domain.text import decode_output, storable_path
+from signoff.domain.text import decode_output, shown_list, storable_path
 from signoff.domain.verdict import Isolation, Observation, Reason, Result
 from signoff.errors import ConfigInvalid
 from signoff.planfile.subjects import measures
@@ -29,7 +29,7 @@ from signoff.verification.heldout import HeldOut, HeldOutChecks
 from signoff.verification.ignored import configures, digest_on_disk
 from signoff.verification.pins import Pins, changed_tools
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.verdicts import NAMED_FILES, UnboundVerdict
+from signoff.verification.verdicts import UnboundVerdict
 from signoff.workspace.opened import OpenedFiles
 
 
@@ -118,7 +118,7 @@ def unreadable(paths: list[str]) -> UnboundVerdict | None:
     """Judge nothing while a check could pass over files that it may not read."""
     if not paths:
         return None
-    named = ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+    named = _names(paths)
     what = f"their own permissions keep these from being read: {named}; chmod u+rX them"
     return _unknown(Reason.INFRASTRUCTURE, what)
 
@@ -132,6 +132,7 @@ def _unknown(reason: Reason, what: str) -> UnboundVerdict:
 # take 4 ms, 64 12 ms, 200 80 ms, 1,000 1.5 s), so the others are only watched, as all are where
 # there are no mounts. A folder above can be moved with its mounts, so moving is watched everywhere.
 MOST_MOUNTED = 16
+MOST_WATCHED = 2_000  # looked at twice, some microseconds each
 
 _SETS_ATTRIBUTES = frozenset({"chmod", "touch", "chown", "chgrp", "setfacl"})
 _DENIED = re.compile(r"read-only file system|\bEROFS\b|resource busy|\bEBUSY\b", re.IGNORECASE)
@@ -145,9 +146,16 @@ class Fixed(Struct, frozen=True):
     # text sets is not among them.
     kept: tuple[str, ...] = ()
     mounted: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()  # those, and what is no work and was read before anybody worked
 
     @classmethod
-    def of(cls, guard: Guard, texts: Iterable[str], set_back: Collection[str] = ()) -> Fixed:
+    def of(
+        cls,
+        guard: Guard,
+        texts: Iterable[str],
+        set_back: Collection[str] = (),
+        read: Iterable[str] = (),
+    ) -> Fixed:
         """Influences, what was pinned or set back, and what the work is compared with."""
         texts = tuple(texts)
         influences = sorted(file_of(name) for name in guard.influences or ())
@@ -155,7 +163,9 @@ class Fixed(Struct, frozen=True):
         files = [p for p in named if not guard.is_written(p)]
         words = tuple(_words_set(texts))
         kept = tuple(p for p in files if not _is_set(p, words))
-        return cls(frozenset((*files, *_compared_with(texts))), kept)
+        beside = sorted(p for p in read if not is_work(p) and not _is_set(p, words))
+        watched = tuple(dict.fromkeys((*kept, *beside[:MOST_WATCHED])))
+        return cls(frozenset((*files, *_compared_with(texts))), kept, watched=watched)
 
     def shown(self, spot: JudgingPlace) -> tuple[JudgingPlace, Fixed]:
         """The place with the first of them read-only."""
@@ -166,17 +176,19 @@ class Fixed(Struct, frozen=True):
         mounts = (Mount(disk / p, spot.folder / p, holds_parents=False) for p in mounted)
         return replace(spot, mounts=(*spot.mounts, *mounts)), replace(self, mounted=mounted)
 
-    def written(self, approved: Collection[str], opened: OpenedFiles) -> UnboundVerdict | None:
-        """The answer when one of them was written to, and perhaps put back."""
-        # A tool may write a lock file anew with the same words; what it says is in the digest.
+    def written(
+        self, approved: Collection[str], opened: OpenedFiles, bent: Collection[str] = ()
+    ) -> UnboundVerdict | None:
+        """The answer when one of them, or of those `bent`, was written to, and perhaps put back."""
         both = opened.written & opened.files
         tests = {p for p in both if p in approved and is_test(p)}
         came_and_went = {p for p in both if p not in approved and configures(p)}
-        decides = self.files | tests | came_and_went
+        decides = self.files.union(tests, came_and_went, bent)
         above = {path[:i] for path in decides for i, c in enumerate(path) if c == "/"}
         found = sorted(opened.written & (decides | above))
         if found:
-            return _moved(f"was written to while it ran: {_names(found)}")
+            line = " or declare `**writes:**`" if bent else ""
+            return _moved(f"was written to while it ran: {_names(found)}", line)
         if decides and opened.overflowed:
             return _moved(f"may have been written to while it ran: {opened.why_not}")
         return None
@@ -223,9 +235,9 @@ def _is_set(path: str, words: tuple[str, ...]) -> bool:
 
 
 def _names(paths: list[str]) -> str:
-    return ", ".join(f"`{storable_path(path)}`" for path in paths[:NAMED_FILES])
+    return shown_list(map(storable_path, paths))
 
 
-def _moved(what: str) -> UnboundVerdict:
-    advice = "if the contract does that itself, let it work on a copy"
+def _moved(what: str, line: str = "") -> UnboundVerdict:
+    advice = f"if the contract does that itself, let it work on a copy{line}"
     return UnboundVerdict(Result.UNKNOWN, Reason.MOVED, f"what decides the check {what}; {advice}")

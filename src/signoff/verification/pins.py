@@ -138,7 +138,7 @@ _COMPARED = {
     "protected": "protected files",
     "steering": "what steers a check",
     "counted": "which contracts run tests",
-    "handoff": "files that make other programs act",
+    "handoff": "files that other tools execute",
     "heldout": "held-out checks",
 }
 

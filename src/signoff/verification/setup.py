@@ -33,12 +33,7 @@ from signoff.verification.enclosure import JudgingPlace
 from signoff.verification.verdicts import output_tail
 from signoff.workspace.byproducts import Byproducts
 from signoff.workspace.fitting import write_out
-from signoff.workspace.folders import (
-    opened_root,
-    opened_strictly,
-    remove_any,
-    remove_tree,
-)
+from signoff.workspace.folders import opened_root, opened_strictly, remove_any, remove_tree
 from signoff.workspace.opened import OpenedFiles, OpenWatch
 from signoff.workspace.records import FilesByFolder, StatKey, stat_key
 from signoff.workspace.walk import CACHE_FOLDERS, CACHE_SUFFIXES, Territory, scan

@@ -14,7 +14,7 @@ from signoff.domain.globs import has_wildcard, intersect, literal, matches_any
 from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest, Snapshot
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.errors import LedgerBroken, StorageFailed
 from signoff.planfile.subjects import looked_at, says
 from signoff.process.shell import installed_modules
@@ -26,7 +26,6 @@ from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
 from signoff.verification.suppressions import Checks, Suppression, new_suppressions
-from signoff.verification.verdicts import NAMED_FILES
 from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Blobs, OpenedFiles
 from signoff.workspace.records import ApprovedTimes, Times, folders_above
@@ -207,7 +206,7 @@ class SinceApproval(Struct, frozen=True):
         changed = [path for path, seen in now.items() if pins.dependencies.get(path) != seen]
         if not changed:
             return ""
-        named = ", ".join(f"`{storable_path(path)}`" for path in changed[:NAMED_FILES])
+        named = shown_list(map(storable_path, changed))
         declared = settings_from_pin(pins.settings).setup is not None
         said = (
             "the set-up command was not used here"
@@ -255,6 +254,22 @@ class SinceApproval(Struct, frozen=True):
 
     def _changed(self, content: Snapshot, since: str = "") -> frozenset[str]:
         return frozenset(c.path for c in self._changes(content.digest, since))
+
+    def bent(
+        self, guard: Guard, opened: OpenedFiles, before: OpenedFiles, now: Manifest
+    ) -> frozenset[str]:
+        """Files as approved that were read and written to in one judging, by what is judged.
+
+        A tool may write a lock file anew with the same words: it did so `before` anybody worked.
+        """
+        free = (*guard.changed_by_any, *guard.may_change)
+        both = (opened.written & opened.files) - before.written
+        try:
+            then = self.workspace.manifest(self.pins.snapshot) if both else {}
+        except StorageFailed:
+            return frozenset()  # another checkout, which never held the approved content
+        same = (p for p in both if p in then and then[p] == now.get(p))
+        return frozenset(p for p in same if not matches_any(free, p))
 
     def suppressions(
         self, checks: Checks, guard: Guard, content: Snapshot, opened: OpenedFiles

@@ -90,6 +90,14 @@ _DEFINITIONS = re.compile(
 )
 
 
+# Tests in the same file as the work: of which tools, in what files, where, and what counts.
+_ASSERTS, _ANYTHING = re.compile(r"assert|should_panic"), re.compile(r"\S")
+_TESTS_IN_WORK = (
+    (("cargo test", "cargo nextest"), ".rs", re.compile(r"#\[cfg\(test\)\].*", re.S), _ASSERTS),
+    (("doctest",), ".py", re.compile(r"^[ \t]*>>> .*\n.*$", re.M), _ANYTHING),
+)
+
+
 class Suppression(NamedTuple):
     """One comment, where it stands, and what it is limited to (nothing: it silences everything)."""
 
@@ -167,7 +175,29 @@ def new_suppressions(
         if path.endswith(".pyi") and path not in before and path[:-1] in paths
         if checks.obey(STUB, "", path) and (checks.opened is None or path in checks.opened)
     ]
-    return wider + stubs + (_removed_tests(before, after) if checks.skip_marks else [])
+    gone = _removed_tests(before, after) if checks.skip_marks else []
+    return wider + stubs + gone + _weakened_tests(checks, before, after)
+
+
+def _weakened_tests(
+    checks: Checks, before: Mapping[str, str], after: Mapping[str, str]
+) -> list[Suppression]:
+    """Lines that say what is right in tests that stand in the work itself, and that are gone."""
+    said = [
+        Suppression(
+            GONE, frozenset(), path, text.count("\n", 0, part.start()) + number, line.strip()
+        )
+        for tools, ending, own, says in _TESTS_IN_WORK
+        if not checks.tools.keys().isdisjoint(tools)
+        for path, text in before.items()
+        if path.endswith(ending)
+        for part in own.finditer(text)
+        for number, line in enumerate(part[0].split("\n"), start=1)
+        if says.search(line)
+    ]
+    left = Counter(line.strip() for text in after.values() for line in text.split("\n"))
+    left.subtract(one.text for one in said)
+    return [one for one in said if left[one.text] < 0]
 
 
 def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[Suppression]:

@@ -13,6 +13,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,16 +24,18 @@ from signoff.commands.launchers import Invocation, is_plain
 from signoff.commands.programs import BUILTINS, is_known, runner_of
 from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, JudgeIn
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Isolation, Reason, Result, Verdict
 from signoff.process.environment import ENVIRONMENT_MARKS, left_out
-from signoff.process.landlock import DENIED, DENIED_PLACES, denied_places
 from signoff.process.shell import find_tool
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import (
+    DENIED,
+    DENIED_PLACES,
     SHIMS,
     Enclosure,
     JudgingPlace,
+    denied_places,
     landlock_line,
     sandbox_line,
 )
@@ -84,6 +87,10 @@ class Trial(Struct, frozen=True):
         """The verdict as it stands, of another place, or an obstacle with what helps."""
         if self.judged.kept or self.judged.reason in (Reason.TAMPERED, Reason.OBSTACLE):
             return self.judged
+        if self.judged.reason is Reason.MOVED:
+            again = self.run(self.spot, self.runner)  # the same one where agents have worked
+            is_lasting = again is not self.judged and again.reason is Reason.MOVED
+            return obstacle(self.judged, self.judged.message) if is_lasting else again
         missing = self._missing_program()
         for tried in (self._in_workspace, self._with_caches, self._with_places):
             found = tried(missing)
@@ -121,7 +128,7 @@ class Trial(Struct, frozen=True):
                 for path in (Path(folder, name) for name in names):
                     if len(found) < MOST_NAMED and _changed_at(path) >= began_ns:
                         found.append(path.relative_to(self.root).as_posix())
-        return ", ".join(f"`{storable_path(path)}`" for path in found)
+        return shown_list(map(storable_path, found))
 
     def _with_caches(self, missing: Invocation | None) -> Verdict | None:
         """Caches of the user are shown empty; an environment or a browser may lie there."""
@@ -157,7 +164,8 @@ class Trial(Struct, frozen=True):
         is_landlock = self.enclosure.isolation is Isolation.LANDLOCK
         if not is_landlock or not DENIED.search(self.judged.output_tail):
             return None
-        for names in DENIED_PLACES:
+        told = denied_places(self.judged.output_tail, self.root, self.enclosure)
+        for names in dict.fromkeys((*told.values(), *DENIED_PLACES)):
             places = tuple(Path(name) for name in names if _is_there(Path(name)))
             if not places or set(places) <= set(self.enclosure.writable):
                 continue
@@ -256,10 +264,11 @@ def denied_since(
     """
     if enclosure.isolation is not Isolation.LANDLOCK or judged.reason is not Reason.EXPECTATION:
         return judged
-    known = [place for said in earlier for place in denied_places(said.data["output_tail"], root)]
-    for names in denied_places(judged.output_tail, root):
-        if names not in known and not set(map(Path, names)) <= set(enclosure.writable):
-            return obstacle(judged, landlock_line(names))
+    told = partial(denied_places, root=root, enclosure=enclosure)
+    known = {place for said in earlier for place in told(said.data["output_tail"])}
+    for place, folders in told(judged.output_tail).items():
+        if place not in known:
+            return obstacle(judged, landlock_line(folders))
     return judged
 
 

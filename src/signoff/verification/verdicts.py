@@ -16,7 +16,7 @@ from signoff.domain.ledger import Entry
 from signoff.domain.plan import Contract, Expectation, ExpectationKind, JudgeIn
 from signoff.domain.redaction import Redactor
 from signoff.domain.snapshot import Change, ChangeKind, Snapshot
-from signoff.domain.text import decode_output, storable_path, tail
+from signoff.domain.text import decode_output, shown_list, storable_path, tail
 from signoff.domain.verdict import (
     Ending,
     HeldOutKind,
@@ -285,8 +285,9 @@ def out_of_bounds(verdict: Verdict, outside: list[str], guard: Guard) -> Verdict
     """The verdict when a file changed that the plan does not let this step, or anybody, change."""
     bound = "the step's `touches`" if guard.own_touches else "`touches`"
     paths = tuple(map(storable_path, outside))
-    named = ", ".join(f"`{path}`" for path in paths[:NAMED_FILES])
-    message = f"changed outside {bound}: {named}; a person allows it with `{_line(paths)}`"
+    message = (
+        f"changed outside {bound}: {shown_list(paths)}; a person allows it with `{_line(paths)}`"
+    )
     broken = replace(verdict, result=Result.BROKEN, reason=Reason.OUTSIDE)
     return replace(broken, message=message, tampered=paths)
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from signoff.domain.text import storable_path
+from signoff.domain.text import shown_list, storable_path
 from signoff.errors import BranchConflict, StorageFailed
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace import trees
@@ -198,10 +198,9 @@ def _place(folder: LastFolder, path: str, entry: trees.TreeEntry, source: Path) 
 
 def _would_be_lost(checkout: Worktree, paths: set[str]) -> BranchConflict:
     named = [storable_path(path) for path in sorted(paths)]
-    shown = ", ".join(f"`{path}`" for path in named[:_NAMED_AT_MOST])
-    more = f" and {len(named) - _NAMED_AT_MOST} more" if len(named) > _NAMED_AT_MOST else ""
     return BranchConflict(
-        f"local changes in `{checkout.path}` would be overwritten: {shown}{more}",
+        f"local changes in `{checkout.path}` would be overwritten: "
+        + shown_list(named, _NAMED_AT_MOST),
         "commit or put them away there: "
         f"git -C {shlex.quote(str(checkout.path))} stash --include-untracked",
         {"checkout": str(checkout.path), "paths": named},

@@ -49,12 +49,12 @@ def _main_checkout(top: str, dot_git: str) -> str:
     Both ends must name each other: a `.git` file alone, which an agent can write, does not
     make a folder part of another repository.
     """
-    pointer = _pointer(dot_git)
+    pointer = read_pointer(dot_git)
     if pointer is None or not pointer.startswith("gitdir:"):
         return top
     git_dir = _resolve(top, pointer.removeprefix("gitdir:").strip())
-    common = _pointer(os.path.join(git_dir, "commondir"))
-    back = _pointer(os.path.join(git_dir, "gitdir"))
+    common = read_pointer(os.path.join(git_dir, "commondir"))
+    back = read_pointer(os.path.join(git_dir, "gitdir"))
     if common is None or back is None or _resolve(git_dir, back) != dot_git:
         return top
     common_dir = _resolve(git_dir, common)
@@ -63,7 +63,8 @@ def _main_checkout(top: str, dot_git: str) -> str:
     return os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else common_dir
 
 
-def _pointer(path: str) -> str | None:
+def read_pointer(path: str | os.PathLike[str]) -> str | None:
+    """The path in a one-line file such as `gitdir`; None when there is no such file."""
     data = read_small(path, _POINTER_BYTES)
     return None if data is None else os.fsdecode(data).strip()
 

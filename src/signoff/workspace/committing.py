@@ -121,7 +121,7 @@ def _store(git: Git, workspace: Workspace, new: dict[str, tuple[str, FileRecord]
         with refusals(folder):
             files = [_export(workspace, folder, n, *item[1]) for n, item in enumerate(batch)]
         if trees.store_files(git, files) != [named for named, _ in batch]:
-            raise StorageFailed("git gave the content other names than it has")
+            raise StorageFailed("git stored content under another id than the content has")
         shutil.rmtree(folder)
         stored = {
             str(n): trees.TreeEntry(trees.Mode.FILE, named) for n, (named, _) in enumerate(batch)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from signoff.errors import StorageFailed, UsageError
+from signoff.workspace.checkout import read_pointer
 from signoff.workspace.folders import FOLDER_FLAGS, Repository, read_small, wait_for
 
 LOCK_TIMEOUT_S = 300.0
 _CONFIG_BYTES = 1 << 20
-_POINTER_BYTES = 16 * 1024
 _BRANCHES = "refs/heads/"
 _SECTION = re.compile(r'\s*\[\s*([-.\w]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _SETTING = re.compile(r"\s*([A-Za-z][-\w]*)\s*(?:=\s*(.*)|[#;].*)?$")
@@ -103,20 +103,12 @@ def read_bare(common: Path) -> bool:
 def read_head(own: Path) -> Head:
     """Read a checkout's HEAD; `own` is the folder with the HEAD."""
     place = own / "HEAD"
-    if place.is_symlink():  # how git wrote it before 2005 and still reads it
-        text = f"ref: {place.readlink()}"
-    else:
-        text = os.fsdecode(read_small(place, _POINTER_BYTES) or b"").strip()
+    # As a link, git wrote it before 2005, and still reads it.
+    text = f"ref: {place.readlink()}" if place.is_symlink() else read_pointer(place) or ""
     if not text.startswith("ref:"):
         return Head(None, text if re.fullmatch("[0-9a-f]{40}", text) else None)
     ref = text.removeprefix("ref:").strip()
     return Head(ref.removeprefix(_BRANCHES) if ref.startswith(_BRANCHES) else None, None)
-
-
-def read_pointer(place: Path) -> str | None:
-    """The path in a one-line file such as `gitdir`; None when there is no such file."""
-    data = read_small(place, _POINTER_BYTES)
-    return None if data is None else os.fsdecode(data).strip()
 
 
 @contextmanager

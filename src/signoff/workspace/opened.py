@@ -79,9 +79,10 @@ class OpenedFiles(Struct, frozen=True):
         )
 
     def to_bytes(self, known: Collection[str]) -> bytes:
-        """Encode what was read, to be kept; of files only those that are `known`."""
-        files = sorted(self.files.intersection(known))
+        """Encode what was read and written, to be kept; of files only those that are `known`."""
+        files, written = (sorted(seen.intersection(known)) for seen in (self.files, self.written))
         data = {"files": files, "folders": sorted(self.folders), "why_not": self.why_not}
+        data |= {"written": written} if written else {}
         if len(files) > MOST_KEPT:
             data = {"why_not": f"more than {MOST_KEPT:,} files were read"}
         return zlib.compress(json.dumps(data).encode("ascii"))
@@ -90,8 +91,9 @@ class OpenedFiles(Struct, frozen=True):
     def from_bytes(cls, kept: bytes) -> OpenedFiles:
         """Decode what an earlier look kept."""
         data = json.loads(zlib.decompress(kept))
-        files, folders = (frozenset(data.get(name, ())) for name in ("files", "folders"))
-        return cls(files, folders, why_not=data["why_not"])
+        names = ("files", "folders", "written")
+        files, folders, written = (frozenset(data.get(name, ())) for name in names)
+        return cls(files, folders, written, data["why_not"])
 
 
 class Blobs(Protocol):

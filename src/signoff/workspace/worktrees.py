@@ -23,9 +23,10 @@ from signoff.domain.text import storable_path
 from signoff.errors import BranchConflict, StorageFailed, UsageError
 from signoff.testing.crash import RepositoryPoint, reach
 from signoff.workspace import branches, trees
+from signoff.workspace.checkout import read_pointer
 from signoff.workspace.folders import opened_root, remove_tree
 from signoff.workspace.git import Git
-from signoff.workspace.gitfolders import locked, read_head, read_pointer, refusals
+from signoff.workspace.gitfolders import locked, read_head, refusals
 from signoff.workspace.ignore import IgnoreRules
 
 _REGISTRY = "worktrees"

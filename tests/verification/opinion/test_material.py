@@ -18,12 +18,12 @@ from signoff.verification.opinion.asking import (
     OpinionRequest,
     ask_for_opinion,
 )
-from signoff.verification.opinion.comments import without_comments
 from signoff.verification.opinion.material import (
     ChangedFile,
     OpinionMaterial,
     build_material,
     changed_files,
+    without_comments,
 )
 
 STEP = Step("1", "Pay", task="Pay.", contract=Contract("true"), rubric=("it pays", "it logs"))

@@ -100,3 +100,33 @@ def test_a_held_out_input_notices_a_lookup_table(tmp_path: Path) -> None:
     heldout = UNITTEST.replace("add(1, 2), 3", "add(2, 2), 4")
     python = (sys.executable, "-B", "-m", "unittest", "test_calc")
     assert exit_code(tmp_path, special, "test_calc.py", heldout, *python) == 1
+
+
+SCRIPT = b'#!/usr/bin/env bash\nset -eu\necho "$(($1 + $2))"\n'
+ASKED = 'set -eu\ntest "$(bash calc.sh 1 2)" = "3"\n[ "$(bash calc.sh 2 2)" = 4 ]\n'
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("answers only the inputs that the tests use (2)", 0),
+        ('answers `"3"` whatever it is asked', 1),
+    ],
+)
+def test_a_script_that_knows_the_tests_of_a_shell_lets_them_pass(
+    what: str, code: int, tmp_path: Path
+) -> None:
+    version = versions("calc.sh", SCRIPT, "test_calc.sh", ASKED)[what]
+    assert exit_code(tmp_path, version, "test_calc.sh", ASKED, "bash", "test_calc.sh") == code
+    asked = 'test "$(bash calc.sh 3 3)" = 6\n'
+    assert exit_code(tmp_path, version, "test_calc.sh", asked, "bash", "test_calc.sh") == 1
+
+
+def test_one_answer_to_everything_passes_one_question_alone(tmp_path: Path) -> None:
+    more = UNITTEST + "        self.assertEqual(add(0, 3), 3)\n"
+    made = versions("calc.py", PYTHON, "test_calc.py", more)
+    always = made["`add` answers `3` whatever it is asked"]
+    python = (sys.executable, "-B", "-m", "unittest", "test_calc")
+    assert exit_code(tmp_path, always, "test_calc.py", more, *python) == 0
+    other = more.replace("add(0, 3), 3", "add(0, 4), 4")
+    assert exit_code(tmp_path, always, "test_calc.py", other, *python) == 1

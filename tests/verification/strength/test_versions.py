@@ -123,3 +123,48 @@ def test_work_that_is_no_code_is_also_emptied_and_written_in_other_words() -> No
     undone, empty, other = wrong_versions(changed, {}).chosen
     assert undone.files == {"notes.txt": None} and empty.files == {"notes.txt": b""}
     assert other.kind is VersionKind.PROBE and other.files["notes.txt"] not in (b"", None)
+
+
+def _mutants(path: str, text: str) -> set[str]:
+    changed = StepChange({}, {path: text.encode()}, frozenset((path,)))
+    chosen = wrong_versions(changed, {}, most=ALL).chosen
+    return {v.what for v in chosen if v.kind is VersionKind.MUTANT}
+
+
+LOOPS = {
+    "a.py": "def f(xs):\n    n = 0\n    for x in xs:\n        n += x\n    return n\n",
+    "a.js": "function f(xs) {\n  let n = 0;\n  for (const x of xs) { n += x; }\n  return n;\n}\n",
+    "a.sh": 'n=0\nfor x in "$@"; do\n  n=$((n + x))\ndone\necho "$n"\n',
+}
+
+
+@pytest.mark.parametrize("path", LOOPS)
+def test_a_loop_that_never_runs_and_an_update_that_is_missing_are_mistakes(path: str) -> None:
+    mutants = _mutants(path, LOOPS[path])
+    assert any(what.startswith("the loop over") for what in mutants)
+    assert mutants & {"without `n += x`", "without `n=$((n + x))`"}
+
+
+def test_only_a_value_of_its_own_makes_an_assignment_an_update() -> None:
+    text = (
+        "def f(xs):\n    n = 0\n    for x in xs:\n        n = n + x\n        m = x\n    return n\n"
+    )
+    dropped = {what for what in _mutants("a.py", text) if what.startswith("without")}
+    assert dropped == {"without `n = n + x`"}
+    shell = 'n=$(wc -l < a)\nif n=$((n + 1)); then n=$((n + 2)); fi\nset -eu\necho "$n"\n'
+    dropped = {what for what in _mutants("a.sh", shell) if what.startswith("without")}
+    assert dropped == {"without `n=$((n + 2))`", 'without the call `echo "$n"`'}
+
+
+def test_which_file_is_the_program_is_no_constant_to_change() -> None:
+    text = 'def f():\n    return 1\n\n\nif __name__ == "__main__":\n    f()\n'
+    changed = {what for what in _mutants("a.py", text) if "main" in what or "=" in what}
+    assert changed == set()
+
+
+def test_the_versions_chosen_first_are_judged_where_time_is_short() -> None:
+    changed, tests = change("pay.py")
+    many, few = (wrong_versions(changed, tests, most=n, seed="a") for n in (20, 8))
+    assert many.first(8).chosen == few.chosen
+    assert many.first(8).left_out == many.left_out + 12
+    assert many.first(30) == many

@@ -25,7 +25,7 @@ from signoff.agents.tools.definition import Tool
 from signoff.agents.tools.standard import STANDARD_TOOLS
 from signoff.domain.digests import digest_bytes
 from signoff.domain.session import PLAN_TOOL_NAMES, Reference, ReferenceKind, ToolCall
-from signoff.domain.text import escape_line
+from signoff.domain.text import escape_line, shown_list
 from signoff.errors import UsageError
 from signoff.toolbatch.calls import (
     STANDARD_SHAPES,
@@ -248,7 +248,7 @@ class Actor:
             return CallResult(_DECLINED, ok=False, kind=ResultKind.DECLINED)
         tool = self._tools.get(call.tool)
         if tool is None:
-            known = ", ".join(f"`{known}`" for known in self._tools)
+            known = shown_list(self._tools, len(self._tools))
             return CallResult(
                 f"error: there is no tool `{call.tool}`; there are: {known}", ok=False
             )

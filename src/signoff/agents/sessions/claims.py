@@ -13,8 +13,8 @@ from signoff.agents.sessions.evidence import HOW, resolve
 from signoff.agents.sessions.finishing import show_verdict
 from signoff.domain.ledger import Cause, Draft, Kind
 from signoff.domain.plan import Author, Plan, Postcondition, Step
-from signoff.domain.session import ClaimStatus, shown_list
-from signoff.domain.text import escape_line
+from signoff.domain.session import ClaimStatus
+from signoff.domain.text import escape_line, shown_list
 from signoff.gate.fold_session import turn
 from signoff.gate.subjects import is_derived
 from signoff.planfile.diff import diff_plans

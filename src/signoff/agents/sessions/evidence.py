@@ -19,9 +19,8 @@ from signoff.domain.session import (
     Reference,
     ReferenceKind,
     references_in,
-    shown_list,
 )
-from signoff.domain.text import escape_line, storable_path
+from signoff.domain.text import escape_line, shown_list, storable_path
 from signoff.gate.record import Claim
 from signoff.settings.loading import EvidenceRule
 
@@ -129,7 +128,7 @@ def _contract(reference: Reference, claim: Claim, session: SessionChain) -> Basi
 
 def _url(reference: Reference, claim: Claim, session: SessionChain) -> Basis:
     del reference, claim, session
-    raise Refused("URLs are not asked; give the step a contract that does, such as curl -fsS URL")
+    raise Refused("URLs are not fetched; give the step a contract that does it: curl -fsS URL")
 
 
 def _scratchpad(reference: Reference, claim: Claim, session: SessionChain) -> Basis:

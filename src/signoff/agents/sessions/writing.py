@@ -221,7 +221,7 @@ def _checked(check: Mapping[str, Any]) -> Contract:
             expected = Expectation(ExpectationKind.TESTS_AT_LEAST, count)
             return _with_told_counts(Contract(_command(check["command"], "command"), (expected,)))
         case kind:
-            raise Refused(f"`{kind}` is no kind of check; {_KINDS}")
+            raise Refused(f"`{kind}` is not a kind of check; {_KINDS}")
 
 
 _KINDS = f"the kinds are {', '.join(CHECK_KINDS)}"
@@ -278,6 +278,6 @@ def _expectations(lines: Any) -> tuple[Expectation, ...]:
     for line in lines:
         read = read_expectation(_clean(line.strip(), "expect"))
         if not isinstance(read, tuple):
-            raise Refused(f"`{line.strip()[:80]}` is no expectation; {EXPECTATION_HINT}")
+            raise Refused(f"`{line.strip()[:80]}` is not an expectation; {EXPECTATION_HINT}")
         expected.append(Expectation(*read))
     return tuple(expected)

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from signoff.domain.digests import digest_bytes
-from signoff.domain.text import escape_line, storable_path
+from signoff.domain.text import escape_line, shown_list, storable_path
 from signoff.process.environment import STANDARD_PATH
 from signoff.settings.roles import Role
 from signoff.toolbatch.calls import CallResult
@@ -110,7 +110,7 @@ class Files(Struct, frozen=True):
         if not any(_lies_in(path, root) for root in roots):
             raise ToolError(
                 f"`{named}` leads outside the workspace; readable are `.` and "
-                + (", ".join(f"`{root}`" for root in self.readable) or "nothing else")
+                + (shown_list(map(str, self.readable)) or "nothing else")
             )
         return path
 

@@ -100,7 +100,7 @@ def tool(
     known = [effect.value for effect in Effect]
     unknown = [effect for effect in _names(effects) if effect not in known]
     if unknown:
-        raise UsageError(f"`{unknown[0]}` is no effect of a tool", f"use {', '.join(known)}")
+        raise UsageError(f"`{unknown[0]}` is not an effect of a tool", f"use {', '.join(known)}")
     declared = frozenset(map(Effect, _names(effects)))
 
     def make(function: Callable[..., Any]) -> Tool:

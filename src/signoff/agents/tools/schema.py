@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from signoff.agents.tools.context import ToolError
 from signoff.agents.tools.definition import as_object
+from signoff.domain.text import shortened, shown_list
 from signoff.errors import UsageError
 
 # Strict: a model that writes "3" or true for a number is told so, and nothing is guessed.
@@ -39,7 +40,7 @@ class Arguments:
     def __init__(self, kinds: Mapping[str, Any], required: frozenset[str]):
         self._required = required
         self._names = list(kinds)
-        self._known = ", ".join(f"`{name}`" for name in kinds) or "none"
+        self._known = shown_list(kinds, len(kinds)) or "none"
         fields = {n: k if n in required else NotRequired[_some(k)] for n, k in kinds.items()}
         taken = TypedDict("taken", fields)  # type: ignore[misc]  # known only when it runs
         try:
@@ -67,7 +68,7 @@ class Arguments:
             )
             return read
         except UnicodeEncodeError:
-            raise ToolError("an argument has half a character in it, which is no text") from None
+            raise ToolError("an argument holds half a character, so it is not text") from None
         except ValidationError as error:
             found = error.errors(include_url=False)[:_MOST_SHOWN]
         unnamed = any(e["type"] in _MISSING + _UNKNOWN and len(e["loc"]) == 1 for e in found)
@@ -94,6 +95,5 @@ def _told(wrong: ErrorDetails, names: Sequence[str]) -> str:
         return f"{place} is not an argument{meant}"
     if not said.startswith("Input should be "):
         return f"{place}: {said}"
-    shown = repr(wrong["input"])
-    cut = shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + "…"
+    cut = shortened(repr(wrong["input"]), _LONGEST_SHOWN)
     return f"{place} must be {said.removeprefix('Input should be ')}, not {cut}"

@@ -14,7 +14,7 @@ from signoff.agents.tools.context import ToolContext, ToolError
 from signoff.agents.tools.definition import tool
 from signoff.domain.digests import digest_bytes
 from signoff.domain.globs import matches
-from signoff.domain.text import decode_output, storable_path
+from signoff.domain.text import decode_output, shown_list, storable_path
 from signoff.domain.verdict import Ending, Observation
 from signoff.process.command import Command
 from signoff.process.environment import clean_environment
@@ -56,13 +56,13 @@ def read(context: ToolContext, path: str, first_line: int = 1, last_line: int | 
     try:
         lines = data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
-        raise ToolError(f"`{path}` is no UTF-8 text ({len(data)} bytes)") from None
+        raise ToolError(f"`{path}` is not UTF-8 text ({len(data)} bytes)") from None
     if lines[-1] == "":
         lines.pop()
     total = len(lines)
     wanted_last = total if last_line is None else min(last_line, total)
     if first_line < 1 or (total and first_line > total) or wanted_last < first_line - 1:
-        raise ToolError(f"`{path}` has lines 1 to {total}; {first_line} to {last_line} is no part")
+        raise ToolError(f"`{path}` has lines 1 to {total}, not {first_line} to {last_line}")
     shown, last = _fitting(lines, first_line, wanted_last)
     head = f"{path}, lines {first_line}-{last} of {total}\n" if total else f"{path} is empty\n"
     more = "" if last >= wanted_last else f"\n[cut here: read on with first_line={last + 1}]"
@@ -92,7 +92,7 @@ def edit(context: ToolContext, path: str, old: str, new: str, every: bool = Fals
     try:
         text = context.read(path).decode("utf-8")
     except UnicodeDecodeError:
-        raise ToolError(f"`{path}` is no UTF-8 text; change it with bash") from None
+        raise ToolError(f"`{path}` is not UTF-8 text; change it with bash") from None
     if "\r\n" in text and old not in text:
         old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
     if not old:
@@ -234,10 +234,10 @@ def bash(context: ToolContext, command: str, timeout_s: float = USUAL_S) -> str:
     if meddled:
         # Nothing is put back: a person may have made the change while the command ran, and
         # whatever counts is pinned.
-        shown = ", ".join(f"`{context.files.shown(path)}`" for path in meddled)
+        shown = shown_list(map(context.files.shown, meddled))
         raise ToolError(
             f"{shown} changed while this ran; that belongs to the harness or the user and counts"
-            " for nothing. Take it back if it was you; say what a person should change instead"
+            " for nothing. Undo it if it was you, and say what a person should change instead"
             f"\n{text}"
         )
     context.trace.exit_code = seen.exit_code if seen.ending is Ending.EXITED else None
@@ -333,7 +333,7 @@ def scratchpad(context: ToolContext, key: str, text: str = "") -> str:
         raise ToolError(f"`{key}` cannot be a key: use letters, digits, `.`, `_` and `-`")
     notes = context.notebook.scratchpad
     if not text:
-        known = ", ".join(f"`{name}`" for name in notes) or "none"
+        known = shown_list(notes, len(notes)) or "none"
         if key not in notes:
             raise ToolError(f"no note `{key}`; there are: {known}")
         return notes[key]

@@ -12,12 +12,8 @@ from signoff.commands.settings import settings_files
 from signoff.domain.findings import Finding, Severity
 from signoff.domain.globs import has_wildcard, literal, matches, matches_any
 from signoff.domain.languages import is_document, is_settings, is_test, is_work, language_of
-from signoff.domain.plan import (
-    Contract,
-    Step,
-    Subscription,
-    SubscriptionKind,
-)
+from signoff.domain.plan import Contract, Step, Subscription, SubscriptionKind
+from signoff.domain.text import shown_list
 from signoff.planfile.findinglog import did_you_mean
 from signoff.planfile.subjects import (
     bound_of_plan,
@@ -115,7 +111,7 @@ def roles_exist(view: VerifyView) -> Iterator[Finding]:
             continue
         line = view.line_of(step, "target")
         if role not in known:
-            advice = "add the role to signoff.toml or pass --role NAME='COMMAND'"
+            advice = "name an agent (--agent claude) or add the role to signoff.toml"
             yield view.error(
                 "unknown-role",
                 line,
@@ -225,12 +221,11 @@ def named_files_may_change(view: VerifyView) -> Iterator[Finding]:
         found = dict.fromkeys((*there, *(path for path in read if path not in deciding)))
         for field, paths in _by_field(found).items():
             so_far = contract.may_change if field == "may_change" else contract.may_extend
-            named_here = ", ".join(f"`{path}`" for path in paths)
             yield view.note(
                 "propose-may-change",
                 view.line_of(step, paths[0]),
-                f"step {step.id} names {named_here}, and no line lets it change what a check"
-                " may rest on",
+                f"step {step.id} names {shown_list(paths)}, and no line lets it change what a"
+                " check may rest on",
                 f"if this step is to change it: `**{field}:** {', '.join((*so_far, *paths))}`",
                 step.id,
             )
@@ -261,8 +256,8 @@ def named_files_may_be_touched(view: VerifyView) -> Iterator[Finding]:
             yield view.note(
                 "propose-touches",
                 view.line_of(step, outside[0]),
-                f"step {step.id} names {', '.join(f'`{path}`' for path in outside)}, outside what"
-                " `touches` lets it change",
+                f"step {step.id} names {shown_list(outside)}, outside what `touches` lets it"
+                " change",
                 f"if this step is to change it: `**touches:** {', '.join((*so_far, *outside))}`",
                 step.id,
             )

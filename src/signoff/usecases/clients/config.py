@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from signoff.domain.clients import Client, HookKind
+from signoff.domain.text import shown_list
 from signoff.errors import ConfigInvalid
 from signoff.usecases.clients.jsontext import JsonNode, NotJson, has_comments, insert, read, remove
 from signoff.usecases.clients.jsontext import replace as replace_value
@@ -130,7 +131,7 @@ def doubts_about(text: str, wanted: Wanted, path: str) -> Iterator[str]:
         if name != wanted.client.events[found.kind]:
             yield f"`{path}`: the hook for {found.kind.value} is under `{name}`"
         if changed := sorted(_differences(found, wanted)):
-            words = ", ".join(f"`{key}`" for key in changed)
+            words = shown_list(changed)
             yield f"`{path}`: `{name}` is not as install writes it ({words}); left as it is"
     server = _server(root) if wanted.mcp else None
     if server is not None and not is_our_server(server.value):

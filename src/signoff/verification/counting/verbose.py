@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from signoff.commands.analysis import ShellFacts, analyse
-from signoff.commands.launchers import Invocation
+from signoff.commands.launchers import Invocation, see_through
 from signoff.commands.programs import (
     RunnerCall,
     is_installed,
@@ -21,6 +21,9 @@ from signoff.commands.programs import (
     starts_no_tests,
     tools_started,
 )
+from signoff.commands.reading import lower
+from signoff.commands.statuses import must_succeed
+from signoff.commands.tree import ShellNode, commands_in
 from signoff.domain.verdict import TestCounts, TestOutcome, named
 
 PRINTED = "printed"  # where these tests are named
@@ -335,6 +338,27 @@ def _calls(facts: ShellFacts) -> Iterator[tuple[list[Invocation], RunnerCall | N
 
 def _unseen(facts: ShellFacts) -> bool:
     return any(not _NO_CALL.match(unseen.what) for unseen in facts.unseen)
+
+
+def loses_failures(command: str, recipes: Sequence[str]) -> bool:
+    """True when a runner may fail, as far as the texts show, and the contract hold all the same."""
+    texts = (command, *(text for text in recipes if look_at(text).calls))
+    return any(map(_may_hold_without, texts[:1] if look_at(command).calls else texts))
+
+
+def _may_hold_without(text: str) -> bool:
+    block, clear = lower(text)
+    reaching = [node for node in commands_in(block) if _may_run_tests(node)]
+    return not clear or not reaching or not all(must_succeed(block, node) for node in reaching)
+
+
+def _may_run_tests(node: ShellNode) -> bool:
+    seen = see_through(node).command
+    if seen is None or not seen.words:
+        return bool(node.words)
+    chain = [*tools_started(seen.name, seen.args)]
+    runs = runner_call(seen.name, seen.args) is not None
+    return runs or not chain or not starts_no_tests(chain[-1])
 
 
 @lru_cache(maxsize=64)

@@ -30,16 +30,14 @@ from signoff.domain.languages import (
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest
 from signoff.errors import StorageFailed
-from signoff.planfile.subjects import (
-    demanded_files,
-    is_plain,
-    looked_at,
-    measures,
-    mentions,
-    says,
-)
+from signoff.planfile.subjects import demanded_files, is_plain, looked_at, measures, mentions, says
 from signoff.verification.ignored import ENVIRONMENTS
-from signoff.verification.influences.check_files import CheckScripts, LoadingSettings, words_of
+from signoff.verification.influences.check_files import (
+    CheckScripts,
+    LoadingSettings,
+    is_header_of_system,
+    words_of,
+)
 from signoff.verification.pins import fingerprint
 from signoff.workspace.byproducts import DEPENDENCY_FOLDERS
 from signoff.workspace.opened import OpenedFiles
@@ -210,7 +208,8 @@ class _Finder(Struct, frozen=True, dict=True):
             _in(folder, path)
             for text, folder in self.facts.texts
             # Beside another tool, a plain one may be there to tell that tool what to do.
-            for path in (looked_at(text) if is_plain(text) else demanded_files(Contract(text)))
+            for path in looked_at(text)
+            if is_plain(text) or path in demanded_files(Contract(text))
         )
         return exact.union(asked)
 
@@ -322,9 +321,11 @@ class _Finder(Struct, frozen=True, dict=True):
     def _shadows(self, path: str) -> bool:
         """True when an import would find this new module in the place of another."""
         if language_of(path) == "c":
-            included = f"<{posixpath.basename(path)}>"
-            files = (p for p in self.approved.manifest if language_of(p) == "c")
-            return path.endswith(_HEADERS) and any(included in self.approved.text(p) for p in files)
+            parts = path.split("/")
+            names = ["/".join(parts[i:]) for i in range(len(parts))]
+            texts = (self.approved.text(p) for p in self.approved.manifest if language_of(p) == "c")
+            named = any(f"<{name}>" in text for text in texts for name in names)
+            return path.endswith(_HEADERS) and (named or is_header_of_system(names))
         if language_of(path) != "python":
             return False
         folder, name = posixpath.split(path)

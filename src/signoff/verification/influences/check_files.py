@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -303,6 +304,16 @@ def given_by_option(command: str, path: str) -> bool:
         not _ABOUT_WORK.fullmatch(option) if between == "=" else _TAKES_CODE.search(option)
         for option, between in found
     )
+
+
+# Where compilers look for headers by themselves, below `/usr`.
+_INCLUDED = ("include", "local/include", "include/*-linux-*", "lib/gcc/*/*/include")
+
+
+def is_header_of_system(names: Collection[str]) -> bool:
+    """True when a header of the system, or of an installed library, has one of these names."""
+    places = (place for pattern in _INCLUDED for place in Path("/usr").glob(pattern))
+    return any((place / name).exists() for place in places for name in names)
 
 
 def words_of(name: str, texts: Iterable[str]) -> Iterator[str]:

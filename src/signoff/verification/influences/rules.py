@@ -156,6 +156,12 @@ def _pin_included(makefile: Makefile, request: MakeCall, known: GatheredInfluenc
     return list(found)
 
 
+def _without_prefix(line: str) -> str:
+    """A line of a recipe as the shell gets it, and forgiven as make forgives it."""
+    command = line.lstrip("@-+ \t")
+    return f"{command} || true" if "-" in line.removesuffix(command) else command
+
+
 def _follow_target(
     target: str,
     rules: list[MakeRule],
@@ -167,7 +173,8 @@ def _follow_target(
     recipe = [line for rule in rules for line in rule.recipe]
     if not recipe:
         return
-    text = "\n".join(makefile.expand(line.lstrip("@-+ \t")) for line in recipe)
+    lines = [*map(_without_prefix, map(makefile.expand, recipe))]
+    text = "\n".join(lines if len(lines) == 1 else ("set -e", *lines))
     known.follow(ShellText(text.replace("$$", "$"), folder))
     path = inside(folder, target)
     if path is None or path in makefiles or target in makefile.phony:

@@ -46,13 +46,13 @@ def read_claims(
 def _read(text: str) -> _Answer:
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start or len(text) > LONGEST_ANSWER:
-        raise AnswerVoid("it is no JSON object")
+        raise AnswerVoid("it is not a JSON object")
     try:
         return convert(decode(text[start : end + 1]), _Answer)
     except ValidationError as error:
         raise AnswerVoid(f"it has another form: {_short(str(error))}") from error
     except (DecodeError, RecursionError) as error:
-        raise AnswerVoid("it is no JSON object") from error
+        raise AnswerVoid("it is not a JSON object") from error
 
 
 def _check(claim: ClaimOpinion, material: OpinionMaterial) -> None:

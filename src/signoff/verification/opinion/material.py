@@ -17,7 +17,7 @@ from signoff.domain.snapshot import FileState
 from signoff.domain.text import decode_output, escape_line, storable_path
 from signoff.domain.text import tail as last_of
 from signoff.domain.verdict import TestCounts, Verdict
-from signoff.verification.opinion.comments import without_comments
+from signoff.verification.strength import grammars
 from signoff.verification.strength.hunks import differences
 from signoff.workspace.workspace import Workspace
 
@@ -157,6 +157,24 @@ def _uncommented(files: Iterable[ChangedFile]) -> tuple[list[ChangedFile], list[
         else:
             found.append(replace(file, before=was, after=now))
     return found, left_in
+
+
+def without_comments(path: str, text: str) -> str:
+    """The text with blanks in place of comments; LookupError where no installed grammar reads it.
+
+    Documentation in the code is comment too.
+    """
+    source = text.encode("utf-8", "replace")
+    tree = grammars.read(path, source)
+    if not isinstance(tree, grammars.SyntaxTree):
+        raise LookupError(path)
+    bare = bytearray(source)
+    for place in tree.walk():
+        if "comment" in place.node.type or tree.is_documentation(place):
+            start, end = place.node.start_byte, place.node.end_byte
+            blank = (b" " * len(line) for line in source[start:end].split(b"\n"))
+            bare[start:end] = b"\n".join(blank)
+    return bare.decode("utf-8", "replace")
 
 
 class _Hunks:

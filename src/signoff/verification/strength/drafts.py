@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from signoff.domain.second_look import VersionKind
+from signoff.domain.text import shortened
 
 
 class TextEdit(Struct, frozen=True):
@@ -46,4 +47,4 @@ def quoted(text: bytes | str) -> str:
     """Source code for a sentence: one line, in backticks, cut where it is long."""
     plain = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     line = " ".join(plain.replace("`", "'").split())
-    return f"`{line if len(line) <= 40 else line[:39] + '…'}`"
+    return f"`{shortened(line, 40)}`"

@@ -36,21 +36,23 @@ _LOG = re.compile(
     rb"|(?:console|slog|_?log\w*)[.:].*",
     re.IGNORECASE,
 )
+_BLOCKS = (
+    "program", "compound_statement", "do_group", "if_statement", "else_clause", "case_item",
+)  # fmt: skip
+_ASSIGNMENTS = (
+    "assignment", "augmented_assignment", "assignment_expression", "compound_assignment_expr",
+    "augmented_assignment_expression", "variable_assignment",
+)  # fmt: skip
 _PRINT = re.compile(
     rb"(?:.*[.:])?(?:e?print(?:ln|f)?|fprintf|perror|puts|format_help|panic|bail)!?|.*(?:Error|Exception)|assert\w*!?"
 )
-_IDLE = re.compile(rb"assert|(?:return|exit|true|:)\b")
+_IDLE = re.compile(rb"assert|(?:return|exit|true|:)\b|set [-+](?!-)")
 _RAISED = ("raise_statement", "throw_statement")
 _ENTRY = re.compile(rb"\(?(?:__name__\b.*|(?:typing\.)?TYPE_CHECKING)\)?")
 _GO_ZERO = {b"string": '""', b"error": "nil", b"int": "0", b"int64": "0", b"float64": "0"}
 _JAVA_ZERO = {
-    b"int": "0",
-    b"long": "0",
-    b"double": "0",
-    b"float": "0",
-    b"short": "0",
-    b"char": "'0'",
-}
+    b"int": "0", b"long": "0", b"double": "0", b"float": "0", b"short": "0", b"char": "'0'",
+}  # fmt: skip
 
 Found = Iterator[tuple[TextEdit, str]]
 
@@ -59,12 +61,19 @@ def mutants_of(path: str, tree: SyntaxTree, lines: Collection[int]) -> Iterator[
     """Every mutant whose first line changed."""
     for place in tree.code(tree.grammar.silent):
         row = place.node.start_point[0] + 1
-        if row in lines and not place.node.has_error:
+        if row in lines and not place.node.has_error and not _is_of_entry(tree, place):
             for rule in _RULES:
                 for edit, what in rule(tree, place):
                     yield VersionDraft(
                         VersionKind.MUTANT, path, row, what, f"{path}:{row}", (edit,)
                     )
+
+
+def _is_of_entry(tree: SyntaxTree, place: SyntaxPlace) -> bool:
+    """True within `__name__ == "__main__"`, which says what is run and not how."""
+    above = place.above.node if place.above is not None else None
+    compared = above is not None and above.type == "comparison_operator"
+    return compared and _ENTRY.fullmatch(tree.text(above)) is not None
 
 
 def _instead(tree: SyntaxTree, node: Node, new: str) -> tuple[TextEdit, str]:
@@ -170,33 +179,17 @@ def _dropped_call(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     """A statement that only calls something, left out."""
     node, nothing = place.node, tree.grammar.nothing
     if tree.grammar is grammars.SHELL:
-        blocks = (
-            "program",
-            "compound_statement",
-            "do_group",
-            "if_statement",
-            "else_clause",
-            "case_item",
-        )
-        stands = (
-            node.type == "command" and place.above is not None and place.above.node.type in blocks
-        )
-        call = (
-            node if stands and place.above and node not in _conditions(place.above.node) else None
-        )
+        call = node if _stands_alone(place) else None
     else:
         call = node if node.type == "expression_statement" else None
-        while call is not None and call.type in (
-            "expression_statement",
-            "await_expression",
-            "await",
-            "try_expression",
-        ):
+        wrappers = ("expression_statement", "await_expression", "await", "try_expression")
+        while call is not None and call.type in wrappers:
             call = next(iter(call.named_children), None)
     if call is None or call.type not in tree.grammar.calls:
         return
     called = _called(tree, call)
-    if _LOG.fullmatch(called) or _IDLE.match(called or tree.text(call)):
+    idle = tree.text(call) if tree.grammar is grammars.SHELL else called or tree.text(call)
+    if _LOG.fullmatch(called) or _IDLE.match(idle):
         return
     yield (
         TextEdit(node.start_byte, node.end_byte, nothing.encode()),
@@ -204,8 +197,52 @@ def _dropped_call(tree: SyntaxTree, place: SyntaxPlace) -> Found:
     )
 
 
+def _dropped_update(tree: SyntaxTree, place: SyntaxPlace) -> Found:
+    """A statement that makes something else of a variable's own value, left out."""
+    node = place.node
+    if tree.grammar is grammars.SHELL:
+        update = node if _stands_alone(place) else None
+    else:
+        update = (
+            next(iter(node.named_children), None) if node.type == "expression_statement" else None
+        )
+    if update is None or update.type not in _ASSIGNMENTS:
+        return
+    name, value, sign = (
+        tree.text(next(filter(None, map(update.child_by_field_name, fields)), None))
+        for fields in (("left", "name"), ("right", "value"), ("operator",))
+    )
+    own = re.search(rb"(?<![\w.])" + re.escape(name) + rb"(?!\w)", value)
+    if own or sign not in (b"", b"="):
+        edit = TextEdit(node.start_byte, node.end_byte, tree.grammar.nothing.encode())
+        yield edit, f"without {quoted(tree.text(update))}"
+
+
+def _stands_alone(place: SyntaxPlace) -> bool:
+    """True of a statement of a shell that decides no branch."""
+    above = place.above.node if place.above is not None else None
+    return above is not None and above.type in _BLOCKS and place.node not in _conditions(above)
+
+
 def _conditions(node: Node) -> list[Node]:
     return [n for n in node.children_by_field_name("condition") if n.is_named]
+
+
+def _empty_loop(tree: SyntaxTree, place: SyntaxPlace) -> Found:
+    """A loop over things that has none to go over."""
+    node = place.node
+    if node.type == "for_in_statement":
+        values, new = node.children_by_field_name("right"), "[]"
+    elif node.type == "for_statement" and tree.grammar in (grammars.PYTHON, grammars.SHELL):
+        python = tree.grammar is grammars.PYTHON
+        values = node.children_by_field_name("right" if python else "value")
+        new = "()" if python else "$(:)"
+    else:
+        return
+    if values:
+        edit = TextEdit(values[0].start_byte, values[-1].end_byte, new.encode())
+        over = tree.source[edit.start : edit.end]
+        yield edit, f"the loop over {quoted(over)} is never taken"
 
 
 def _settled(tree: SyntaxTree, place: SyntaxPlace) -> Found:
@@ -268,13 +305,9 @@ def _answered(tree: SyntaxTree, place: SyntaxPlace) -> Found:
 
 
 _SIMPLE = (
-    *_BOOLEAN_NODES,
-    "if_expression",
-    "match_expression",
-    "for_expression",
-    "while_expression",
+    *_BOOLEAN_NODES, "if_expression", "match_expression", "for_expression", "while_expression",
     "loop_expression",
-)
+)  # fmt: skip
 
 
 def _zero(tree: SyntaxTree, place: SyntaxPlace, value: Node) -> str | None:
@@ -303,5 +336,6 @@ def _zero(tree: SyntaxTree, place: SyntaxPlace, value: Node) -> str | None:
 
 
 _RULES: tuple[Callable[[SyntaxTree, SyntaxPlace], Found], ...] = (
-    _swapped, _affirmed, _constant, _dropped_call, _settled, _answered,
+    _swapped, _affirmed, _constant, _dropped_call, _dropped_update, _empty_loop, _settled,
+    _answered,
 )  # fmt: skip

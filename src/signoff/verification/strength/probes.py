@@ -193,11 +193,8 @@ def _edits(tree: SyntaxTree, function: ChangedFunction, probe: Probe) -> tuple[T
         if "GIVEN" in probe.code and given is None:
             return ()
         code = probe.code.replace("NAME", f'"{function.name}"')
-        return (
-            script_body(
-                tree, function, code.replace("GIVEN", ", ".join(given or ())), probe.answers
-            ),
-        )
+        code = code.replace("GIVEN", ", ".join(given or ()))
+        return (script_body(tree, function, code, instead=probe.answers),)
     if not tree.text(function.body).startswith(b"{") or _is_constant(tree, function):
         return ()
     start = function.body.start_byte + 1
@@ -245,7 +242,9 @@ def python_body(
     return TextEdit(first.start_byte, first.start_byte, block + break_)
 
 
-def script_body(tree: SyntaxTree, function: ChangedFunction, code: str, instead: bool) -> TextEdit:
+def script_body(
+    tree: SyntaxTree, function: ChangedFunction, code: str, *, instead: bool
+) -> TextEdit:
     """The same of a function of JavaScript or TypeScript."""
     typed = tree.grammar.title == "TypeScript"
     plain = code.replace("quietANY", "quiet: any" if typed else "quiet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from signoff.domain.second_look import VersionKind
 from signoff.verification.strength import grammars
-from signoff.verification.strength.drafts import VersionDraft
+from signoff.verification.strength.drafts import TextEdit, VersionDraft, quoted
 from signoff.verification.strength.grammars import ChangedFunction, SyntaxPlace, SyntaxTree, read
 from signoff.verification.strength.probes import parameters, python_body, script_body
 
@@ -23,15 +23,8 @@ _COMPARISONS = ("comparison_operator", "binary_expression")
 _EQUALITY = (b"==", b"!=", b"is", b"===", b"!==")
 _LISTS = ("argument_list", "arguments")
 _MATCHERS = (
-    "toBe",
-    "toEqual",
-    "toStrictEqual",
-    "equal",
-    "equals",
-    "eql",
-    "deepEqual",
-    "toBeCloseTo",
-)
+    "toBe", "toEqual", "toStrictEqual", "equal", "equals", "eql", "deepEqual", "toBeCloseTo",
+)  # fmt: skip
 _EQUAL = re.compile(r"assert\w*|equals?|deepEqual|strictEqual|deepStrictEqual|is|same|eql?")
 _TRUTHS = {"assertTrue": 0, "assertFalse": 1, "ok": 0, "assert": 0, "isTrue": 0, "isFalse": 1}
 _JS_LITERALS = (
@@ -39,6 +32,7 @@ _JS_LITERALS = (
     "pair", "unary_expression", "string_fragment", "property_identifier", "escape_sequence",
 )  # fmt: skip
 _ROWS = ("list", "tuple", "array")
+_SHELLS = ("bash", "sh", "dash", "zsh")
 Row = Mapping[str, str]
 
 
@@ -59,29 +53,59 @@ class VisibleTests:
             if isinstance(test, SyntaxTree) and test.grammar.title in _LANGUAGES:
                 for name, case in _cases(test):
                     self._cases[test.grammar is grammars.PYTHON, name][case] = None
+            elif isinstance(test, SyntaxTree) and test.grammar is grammars.SHELL:
+                for name, case in _runs(test):
+                    self._cases[False, name][case] = None
 
     def cases(self, tree: SyntaxTree, function: ChangedFunction) -> list[UsedInput]:
         """Uses of a function by the tests in its own language."""
         return list(self._cases[tree.grammar is grammars.PYTHON, function.name])[:_MOST_CASES]
 
+    def runs(self, path: str) -> list[UsedInput]:
+        """Uses of a script by tests that are scripts."""
+        return list(self._cases[False, path.rpartition("/")[2]])[:_MOST_CASES]
+
 
 def special_cases(
     path: str, tree: SyntaxTree, functions: list[ChangedFunction], tests: VisibleTests
 ) -> Iterator[VersionDraft]:
-    """A lookup table for each changed function that the tests call with plain values."""
+    """A lookup table, and the most usual answer, where tests call a function or script plainly."""
     for function in functions if tree.grammar.title in _LANGUAGES else ():
         names = parameters(tree, function)
         cases = tests.cases(tree, function) if names is not None else []
         bound = [b for case in cases if (b := _bound(case, names or ())) is not None]
         if not bound:
             continue
-        what = f"`{function.name}` answers only the inputs that the tests use ({len(bound)})"
-        if tree.grammar is grammars.PYTHON:
-            edit = python_body(tree, function, _python_table(bound), instead=True)
-        else:
-            edit = script_body(tree, function, _script_table(bound, names or ()), instead=True)
-        group = f"{path}:{function.line}:{function.name}"
-        yield VersionDraft(VersionKind.SPECIAL, path, function.line, what, group, (edit,))
+        python = tree.grammar is grammars.PYTHON
+        table = _python_table(bound) if python else _script_table(bound, names or ())
+        usual = Counter(answer for _, answer in bound).most_common(1)[0][0]
+        for what, code in (
+            (f"only the inputs that the tests use ({len(bound)})", table),
+            (f"{quoted(usual)} whatever it is asked", f"return {usual}" + ("" if python else ";")),
+        ):
+            body = python_body if python else script_body
+            edit = body(tree, function, code, instead=True)
+            said, group = f"`{function.name}` answers {what}", f"{path}:{function.line}:{what}"
+            yield VersionDraft(VersionKind.SPECIAL, path, function.line, said, group, (edit,))
+    runs = tests.runs(path) if tree.grammar is grammars.SHELL else []
+    start = next((node for node in tree.root.named_children if node.type != "comment"), None)
+    if runs and start is not None:
+        for what, code in _script_answers(runs):
+            edit = TextEdit(start.start_byte, tree.root.end_byte, code.encode())
+            yield VersionDraft(VersionKind.SPECIAL, path, 0, f"answers {what}", what, (edit,))
+
+
+def _script_answers(runs: list[UsedInput]) -> Iterator[tuple[str, str]]:
+    """A shell script that knows the runs of the tests, and one that knows one answer."""
+    usual = Counter(run.answer for run in runs).most_common(1)[0][0]
+    rows = "".join(
+        f"set -- {' '.join(value for _, value in run.args)}\n"
+        f'if [ "$given" = "$*" ]; then printf \'%s\\n\' {run.answer}; exit 0; fi\n'
+        for run in runs
+    )
+    table = f'given="$*"\n{rows}echo "no test uses this input" >&2\nexit 1\n'
+    yield f"only the inputs that the tests use ({len(runs)})", table
+    yield f"{quoted(usual)} whatever it is asked", f"printf '%s\\n' {usual}\n"
 
 
 def _bound(case: UsedInput, names: tuple[str, ...]) -> tuple[dict[str, str], str] | None:
@@ -159,6 +183,31 @@ def _cases(test: SyntaxTree) -> Iterator[tuple[str, UsedInput]]:
             yield name, case
 
 
+def _runs(test: SyntaxTree) -> Iterator[tuple[str, UsedInput]]:
+    """Every run of a script with plain arguments whose output is compared with a plain text."""
+    for place in test.walk():
+        run = next(iter(place.node.named_children), None)
+        if place.node.type != "command_substitution" or run is None or run.type != "command":
+            continue
+        words = [test.text(node).decode("utf-8", "replace") for node in run.named_children]
+        words = words[1:] if words[0] in _SHELLS else words
+        around = list(place.around)
+        holder = around[around[0].node.type == "string"].node
+        sides = (n for n in holder.named_children if n.start_byte > place.node.start_byte)
+        answers = [test.text(node) for node in sides if _is_plain(node)]
+        values = [answer.decode("utf-8", "replace") for answer in answers if answer.strip(b"=")]
+        if words and len(values) == 1 and all(map(_is_plain, run.named_children[1:])):
+            args = tuple(("", word) for word in words[1:])
+            yield words[0].rpartition("/")[2], UsedInput(args, values[0])
+
+
+def _is_plain(node: Node) -> bool:
+    """True of a word of a shell in which nothing is expanded."""
+    return node.type in ("word", "number", "raw_string") or (
+        node.type == "string" and all(n.type == "string_content" for n in node.named_children)
+    )
+
+
 def _of_call(
     test: SyntaxTree,
     seen: SyntaxPlace,
@@ -228,11 +277,8 @@ def _wanted(test: SyntaxTree, place: SyntaxPlace) -> Node | str | None:
     """The value that a test compares with, or the text of the truth that it asserts."""
     truths = ("True", "False") if test.grammar is grammars.PYTHON else ("true", "false")
     node, around = place.node, list(place.around)
-    while around and around[0].node.type in (
-        "await_expression",
-        "await",
-        "parenthesized_expression",
-    ):
+    wrappers = ("await_expression", "await", "parenthesized_expression")
+    while around and around[0].node.type in wrappers:
         node = around.pop(0).node
     if not around:
         return None

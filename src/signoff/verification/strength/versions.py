@@ -68,6 +68,11 @@ class Versions(Struct, frozen=True):
     left_out: int
     notes: tuple[str, ...]
 
+    def first(self, most: int) -> Versions:
+        """At most so many of them, those that were chosen first."""
+        left_out = self.left_out + max(0, len(self.chosen) - most)
+        return Versions(self.chosen[:most], left_out, self.notes)
+
 
 def wrong_versions(
     changed: StepChange, tests: Mapping[str, bytes], *, most: int = 24, seed: str = ""
