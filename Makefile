@@ -120,7 +120,8 @@ $(DEV_STAMP): $(RUNTIME_STAMP) requirements/dev.txt
 
 # What cannot be had here is left out, and the tests that need it say so.
 $(BROWSER_STAMP): $(DEV_STAMP)
-	-@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+	-@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq \
+		&& apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	-@npm install --silent --no-save --prefix $(VENV)/node axe-core@4
 	@touch $@
 
