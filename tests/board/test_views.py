@@ -175,14 +175,16 @@ def test_a_change_is_told_within_a_second_and_after_sleep_by_the_last_number(des
         assert next_id(all_plans) >= told
 
 
-def test_a_cookie_outlives_the_server(desk: Desk) -> None:
+def test_a_cookie_outlives_the_server_and_the_right_to_decide_does_not(desk: Desk) -> None:
     desk.agent("true").plan(step("Do it", "test -s it"))
-    first = serve(desk).enter()
+    first = serve(desk, "--decide").enter()
     first.running.process.terminate()
     first.running.process.wait(LIMIT_S)
-    again = desk.start("board", "--json", "--listen", f"127.0.0.1:{first.port}")
+    again = desk.start("board", "--decide", "--json", "--listen", f"127.0.0.1:{first.port}")
     again.until(lambda: again.out.read_text().endswith("\n"))
     assert first.get("/plans").status == 200
+    refused = first.post("/answer/x", choice="abort")
+    assert refused.status == 403 and "open the printed address again" in refused.text
 
 
 def test_it_is_served_elsewhere_with_tls_or_behind_a_proxy_alone(desk: Desk) -> None:

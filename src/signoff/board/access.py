@@ -54,6 +54,7 @@ class Access:
 
     def __init__(self, keys: Path):
         self._key = _read_key(keys / _KEY_FILE)
+        self._deciding = secrets.token_bytes(32)  # on no disk
         self.token = secrets.token_urlsafe(32)
 
     def redeem(self, token: str) -> str | None:
@@ -62,21 +63,22 @@ class Access:
             return None
         self.token = secrets.token_urlsafe(32)
         said = f"{int(time.time()) + COOKIE_S}.{secrets.token_urlsafe(16)}"
-        return f"{said}.{self._sign('look', said)}"
+        return f"{said}.{_sign(self._key, said)}"
 
     def admits(self, cookie: str) -> bool:
         """True for a cookie that was given out here and is not too old."""
         said, _, signature = cookie.rpartition(".")
         until = said.partition(".")[0]
-        good = hmac.compare_digest(signature.encode(), self._sign("look", said).encode())
+        good = hmac.compare_digest(signature.encode(), _sign(self._key, said).encode())
         return good and until.isascii() and until.isdigit() and time.time() < int(until)
 
     def deciding_key(self, cookie: str) -> str:
-        """The key that decisions of this browser carry."""
-        return self._sign("decide", cookie)
+        """The key that decisions of this browser carry, as long as this server runs."""
+        return _sign(self._deciding, cookie)
 
-    def _sign(self, purpose: str, text: str) -> str:
-        return hmac.new(self._key, f"{purpose}:{text}".encode(), sha256).hexdigest()
+
+def _sign(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), sha256).hexdigest()
 
 
 def _read_key(path: Path) -> bytes:

@@ -64,11 +64,11 @@ class Pages:
         return self._env.get_template(template).render(redactor=redactor, **values)
 
 
-def report_text(words: Words, redactor: Redactor, report: PlanReport) -> str:
+def report_text(words: Words, report: PlanReport) -> str:
     """One file with everything about a plan, that needs no server and no network."""
     style = Markup(static_text("board.css"))
     values = {"page": report.page, "attempts": report.attempts, "style": style}
-    return Pages(words).render("export.html", redactor, **values)
+    return Pages(words).render("export.html", report.page.redactor, **values)
 
 
 def static_text(name: str) -> str:

@@ -120,10 +120,11 @@ class Board:
     def _page(
         self, request: Request, template: str, status: int = 200, /, **values: Any
     ) -> HTMLResponse:
-        harness: Harness = values.pop("harness", self.harness)
+        page: PlanPage | None = values.get("page")
+        redactor = self.harness.ledger.redactor if page is None else page.redactor
         text = self.pages.render(
             template,
-            harness.ledger.redactor,
+            redactor,
             path=request.url.path,
             decides=self.deciding is not None,
             **{"plan_id": "", **values},
@@ -183,7 +184,6 @@ class Board:
             older=older,
             seq=seq,
             plan_id=plan,
-            harness=self._minds[plan],
         )
 
     async def attempt(self, request: Request) -> Response:
@@ -194,7 +194,7 @@ class Board:
             harness, place = self._mind(plan), place_of(self.harness, self._record(plan))
             page = read_plan_page(harness, place)
             found = read_attempt(harness, place, step, number)
-            return {"page": page, "said": found.said, "diff_report": found.diff, "harness": harness}
+            return {"page": page, "said": found.said, "diff_report": found.diff}
 
         seen = {"step": step, "number": number, "seq": self.feed.at(plan), "plan_id": plan}
         return self._page(request, "attempt.html", **seen, **await self._read(read))
@@ -212,7 +212,6 @@ class Board:
             entry=entry,
             seq=seq,
             plan_id=plan,
-            harness=self._minds[plan],
         )
 
     async def static(self, request: Request) -> Response:

@@ -115,7 +115,7 @@ def export_command(plan: str | None, workspace: Path | None, output: Path | None
     except ModuleNotFoundError as error:
         raise ExtraMissing(f"`{error.name}` is not installed", how_to_install("web")) from error
     report = read_report(harness, place)
-    text = report_text(words(), harness.ledger.redactor, report)
+    text = report_text(words(), report)
     if output is None:
         click.echo(text)
         return 0

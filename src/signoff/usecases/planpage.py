@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from signoff.domain.ledger import Entry, Kind
 from signoff.domain.plan import Plan, Postcondition, Step
+from signoff.domain.redaction import Redactor
 from signoff.errors import UsageError
 from signoff.gate.record import Judged
 from signoff.gate.subjects import Standing
@@ -48,6 +49,7 @@ class PlanPage(Struct, frozen=True):
     subjects: tuple[SubjectPage, ...]
     items: tuple[InboxItem, ...]
     entries: tuple[Entry, ...]
+    redactor: Redactor  # that knows what its contracts are given
 
     @property
     def moment(self) -> str:
@@ -89,6 +91,7 @@ def read_plan_page(harness: Harness, place: PlanLocation) -> PlanPage:
         subjects=_subjects(harness, history, plan, report),
         items=tuple(i for i in questions(harness) if place.id in (i.plan_id, i.path)),
         entries=history.entries,
+        redactor=harness.ledger.redactor,
     )
 
 
