@@ -13,6 +13,7 @@ from tests.cli.ended import LIMIT_S
 from tests.cli.kit import Desk
 from tests.cli.plans import step
 from tests.cli.project import Project
+from tests.hooks.kit import FakeClient
 
 # Markup, a terminal's colours, an override of the reading direction.
 HOSTILE = "<b id=x>&amp;\x1b[31m\u202e"
@@ -135,6 +136,18 @@ def test_a_touched_ledger_is_for_a_person_and_never_proved(desk: Desk) -> None:
     served = serve(desk).enter()
     page = served.plans()
     assert "PROVED" not in page and "NEEDS YOU" in page and "ledger broken" in page
+
+
+def test_work_that_awaits_sign_off_is_shown_with_its_command(bound: Project) -> None:
+    bound.file("login.txt", "in\n").file("logout.txt", "out\n")
+    client = FakeClient(bound)
+    assert "awaits sign-off" in client.may_stop()
+    client.close()
+    served = serve(bound, "--decide").enter()
+    page = served.get("/").text
+    assert "awaits sign-off" in page and re.search(r"<code[^>]*>signoff sign session-", page)
+    assert not re.search(r'(?:href|data-post)="[^"]*session-', page)
+    assert "NEEDS YOU" in served.plans()
 
 
 @contextmanager
