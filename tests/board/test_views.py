@@ -188,6 +188,20 @@ def test_a_change_is_told_within_a_second_and_after_sleep_by_the_last_number(des
         assert next_id(all_plans) >= told
 
 
+def test_a_killed_driver_is_told_although_it_appends_nothing(desk: Desk) -> None:
+    desk.agent(f"until [ -e {desk.folder}/go ]; do sleep 0.05; done")
+    desk.plan(step("Do it", "test -s it"))
+    run = desk.start("run", "PLAN.md", "--yes")
+    run.until(lambda: "attempt 1" in run.err.read_text())
+    served = serve(desk).enter()
+    assert "its driver is gone" not in served.plans()
+    with stream(served, f"/events?since={sum(1 for _ in desk.log())}") as pages:
+        run.process.kill()
+        while "its driver is gone" not in served.plans():
+            next_id(pages)
+    (desk.folder / "go").touch()
+
+
 def test_a_cookie_outlives_the_server_and_the_right_to_decide_does_not(desk: Desk) -> None:
     desk.agent("true").plan(step("Do it", "test -s it"))
     first = serve(desk, "--decide").enter()

@@ -18,9 +18,15 @@ COME_BACK_MS = 1_000
 class Feed:
     """The number of the last entry of every plan, and who waits for the next."""
 
-    def __init__(self, heads: Callable[[], Mapping[str, ChainHead]], executor: Executor):
-        self._heads, self._executor = heads, executor
+    def __init__(
+        self,
+        heads: Callable[[], Mapping[str, ChainHead]],
+        gone: Callable[[], frozenset[str]],
+        executor: Executor,
+    ):
+        self._heads, self._gone, self._executor = heads, gone, executor
         self._seqs: dict[str, int] = {}
+        self._without_driver: frozenset[str] = frozenset()
         self._moved = asyncio.Event()
         self._over = False
 
@@ -37,12 +43,13 @@ class Feed:
         """Look at the heads of all chains for as long as the server runs."""
         loop = asyncio.get_running_loop()
         while True:
-            seqs = self._seqs
+            seqs, gone = self._seqs, self._without_driver
             with suppress(SignoffError):  # a database that is busy or gone may come back
                 heads = await loop.run_in_executor(self._executor, self._heads)
                 seqs = {plan: head.seq for plan, head in heads.items()}
-            if seqs != self._seqs:
-                self._seqs = seqs
+                gone = await loop.run_in_executor(self._executor, self._gone)
+            if (seqs, gone) != (self._seqs, self._without_driver):
+                self._seqs, self._without_driver = seqs, gone
                 self._moved.set()
                 self._moved = asyncio.Event()
             await asyncio.sleep(LOOK_AGAIN_S)
@@ -50,10 +57,11 @@ class Feed:
     async def stream(self, plan: str, seen: int) -> AsyncIterator[str]:
         """Server-sent events: one at once when something happened since `seen`, then each time."""
         yield f"retry: {COME_BACK_MS}\n\n"
+        gone = self._without_driver
         while not self._over:
             moved, now = self._moved, self.at(plan)
-            if now != seen:
-                seen = now
+            if now != seen or gone != self._without_driver:
+                seen, gone = now, self._without_driver
                 yield f"id: {now}\nevent: moved\ndata: {now}\n\n"
                 continue
             try:

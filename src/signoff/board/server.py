@@ -68,7 +68,7 @@ class Board:
         self.pages, self.reader = Pages(words), BoardReader(harness)
         self.readers = ThreadPoolExecutor(1, "board-read")
         self.watchers = ThreadPoolExecutor(1, "board-watch")
-        self.feed = Feed(harness.ledger.heads, self.watchers)
+        self.feed = Feed(harness.ledger.heads, self.reader.without_driver, self.watchers)
         self.proposals: OrderedDict[str, tuple[Harness, Proposal, PlanPage]] = OrderedDict()
         self._minds: OrderedDict[str, Harness] = OrderedDict()
 

@@ -29,6 +29,7 @@ from signoff.storage.vault import Vault
 from signoff.usecases.harness import Harness, PlanLocation, find_plan
 from signoff.usecases.history import (
     Driver,
+    driver_of,
 )
 from signoff.usecases.inbox import questions
 from signoff.usecases.questions import InboxItem
@@ -132,6 +133,13 @@ class BoardReader:
         self._cards = {plan: known for plan, known in self._cards.items() if plan in found}
         cards.sort(key=lambda card: card.since, reverse=True)
         return Overview(tuple(cards), questions(self.harness), self._relations(heads, cards))
+
+    def without_driver(self) -> frozenset[str]:
+        """Plans that were running when they were read last, and whose driver is gone by now."""
+        cards = [card for _, card in list(self._cards.values())]
+        running = (card.id for card in cards if card.column is BoardColumn.RUNNING)
+        drivers = ((plan, driver_of(self.harness, plan)) for plan in running)
+        return frozenset(plan for plan, driver in drivers if driver is None or not driver.alive)
 
     def _records(self) -> Iterator[PlanRecord]:
         """Plans that the ledger knows, and those in their vaults that it does not know yet."""
