@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME_STAMP := $(VENV)/.runtime-installed
 DEV_STAMP := $(VENV)/.dev-installed
+BROWSER_STAMP := $(VENV)/.browser-installed
 WORKERS ?= auto
 DOCS := $(VENV)/docs
 DOCS_STAMP := $(DOCS)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo demo-lanes test test-clients truth truth-lanes truth-tools fast-test lint types imports budgets names docs docs-site check bench bench-steering soak pins dist clean help
+.PHONY: demo demo-lanes demo-board test browser pictures test-clients truth truth-lanes truth-tools fast-test lint types imports budgets names docs docs-site check bench bench-steering soak pins dist clean help
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,13 +23,21 @@ demo: $(RUNTIME_STAMP) ## Watch an agent lie and signoff refuse it, on the embed
 demo-lanes: $(RUNTIME_STAMP) ## Watch three agents work at once; one cheats, two collide, and it is signed off
 	$(BIN)/python examples/demo/run_lanes.py
 
-test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
+demo-board: $(DEV_STAMP) ## Three plans at work, on a page that you open; Ctrl-C ends it
+	$(BIN)/python examples/demo/run_board.py
+
+test: $(DEV_STAMP) $(BROWSER_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=
 	$(BIN)/python -m coverage report --fail-under=95
 
 test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripted model
 	SIGNOFF_TEST_CLIENTS=1 $(BIN)/python -m pytest tests/clients -q
+
+browser: $(BROWSER_STAMP) ## Chromium and axe-core for the tests of the board, where they can be had
+
+pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## Take the pictures of the board in docs/pictures again
+	SIGNOFF_PICTURES=docs/pictures $(BIN)/python -m pytest tests/board/test_in_chromium.py -q
 
 truth: $(DEV_STAMP) ## Both corpora in every sandbox that works here: liars refused, honest work signed off
 	$(BIN)/python truth/run.py --isolation all
@@ -39,7 +48,7 @@ truth-lanes: $(DEV_STAMP) ## The same in lanes: `run --jobs 4`, with an independ
 truth-tools: $(DEV_STAMP) ## Runners from npm and PyPI for `make truth`, once, in the user's cache folder
 	$(BIN)/python truth/tools.py
 
-fast-test: $(DEV_STAMP) ## The same without coverage
+fast-test: $(DEV_STAMP) $(BROWSER_STAMP) ## The same without coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 lint: $(DEV_STAMP) ## Style and banned calls
@@ -107,6 +116,13 @@ $(RUNTIME_STAMP): $(VENV)/pyvenv.cfg pyproject.toml requirements/runtime.txt
 $(DEV_STAMP): $(RUNTIME_STAMP) requirements/dev.txt
 	@echo "installing development tools into $(VENV)"
 	@set -- -r requirements/dev.txt; $(INSTALL)
+	@touch $@
+
+# What cannot be had here is left out, and the tests that need it say so.
+$(BROWSER_STAMP): $(DEV_STAMP)
+	-@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq \
+		&& apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+	-@npm install --silent --no-save --prefix $(VENV)/node axe-core@4
 	@touch $@
 
 # An environment of its own: what builds the site must not change what `make test` runs with.

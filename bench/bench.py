@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lines import Line, heading
 from measure_agent import agent_loop
+from measure_board import board
 from measure_cleanroom import clean_room
 from measure_content import appends, snapshots
 from measure_doors import hooks, mcp
@@ -42,6 +43,7 @@ PARTS: dict[str, Callable[[Path, Sizes], Iterator[Line]]] = {
     "memory": memory,
     "appends": appends,
     "vault": vault_writes,
+    "board": board,
 }
 
 

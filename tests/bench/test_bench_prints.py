@@ -78,6 +78,11 @@ CLAIMS = (
     "durable append",
     "progress append, 2 writers",
     "plan swap, 2 writers",
+    "board, first look at 20 plans",
+    "board, look at 20 plans",
+    "board, page of a run of 52 entries",
+    "board, from an append to a page",
+    "board, memory",
 )
 
 

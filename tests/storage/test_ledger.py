@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from signoff.domain.ledger import GENESIS, Draft, Kind
 from signoff.domain.redaction import Redactor
 from signoff.domain.verdict import Result
-from signoff.errors import AlreadyAccepted, NothingToAnswer, StorageFailed
+from signoff.errors import AlreadyAccepted, NothingToAnswer, PlanConflict, StorageFailed
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord
 from tests.storage.kit import done, note, run_sql, verdict
@@ -35,6 +35,22 @@ def test_plans_have_chains_of_their_own(ledger: Ledger) -> None:
     assert (other.seq, other.prev) == (1, GENESIS)
     assert ledger.head("nobody") == (0, GENESIS)
     assert list(ledger.entries("nobody")) == []
+
+
+def test_nothing_is_appended_behind_an_entry_that_was_not_seen(ledger: Ledger) -> None:
+    ledger.append("p", [note()], onto=GENESIS)
+    seen = ledger.head("p")[1]
+    (last,) = ledger.append("p", [note()])
+    for onto in (seen, GENESIS):
+        with pytest.raises(PlanConflict):
+            ledger.append("p", [note()], onto=onto)
+    assert ledger.head("p") == (2, last.hash)
+    ledger.append("q", [note()])
+    ledger.append("p", [note()], onto=last.hash)
+    heads = ledger.heads()
+    assert {plan: (head.seq, head.hash) for plan, head in heads.items()} == {
+        plan: ledger.head(plan) for plan in ("p", "q")
+    }
 
 
 def test_times_are_utc_with_microseconds_and_never_go_back(

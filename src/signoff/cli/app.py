@@ -49,6 +49,7 @@ GROUPS = {
         ("receipt", "proofs", "Prove a sign-off to people who were not there."),
         ("judge", "judge", "Measure how good your model's opinions are."),
         ("stats", "stats", "Show how often agents' claims held, and the cost."),
+        ("board", "board", "Serve a page with everything: proved, running, yours."),
     ),
     "Many plans": (
         ("worktree", "worktree", "Give every plan a branch and a checkout of its own."),
@@ -70,6 +71,7 @@ GROUPS = {
     "Plumbing": (
         ("completion", "meta", "Print what makes your shell complete commands."),
         ("gc", "gc", "Give back disk space that nobody needs any more."),
+        ("notify", "notify", "Try the ways in which you are told of a run."),
         ("version", "meta", "Print the version."),
         ("check-artifact", "check_artifact", "Check that files are what they claim to be."),
         ("hook", "fast", "Answer a client's hook."),

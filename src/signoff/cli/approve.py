@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from signoff.cli.show import (
     short,
     versioned,
 )
-from signoff.domain.plan import Contract
+from signoff.domain.plan import Contract, Plan
 from signoff.domain.verdict import Isolation
 from signoff.errors import NotApproved
 from signoff.process.environment import activated_in
@@ -28,6 +29,7 @@ from signoff.settings.loading import Settings, settings_from_pin
 from signoff.usecases.approve import Approval, Proposal, approve, propose, reject
 from signoff.usecases.person import UNPROVEN, advice, in_words
 from signoff.usecases.pinning import OLDER
+from signoff.verification.pins import Pins
 
 
 @click.command("approve")
@@ -92,72 +94,71 @@ def ask_person(plan: str) -> None:
 
 def show_proposal(proposal: Proposal) -> None:
     """Everything approval pins, on stderr, so that stdout carries only the result."""
-    plan, pins = proposal.plan, proposal.pins
-    note(f"{plan.title}  ({count(len(plan.steps), 'step')}, plan {short(plan.plan_digest)})")
-    note(f"workspace {pins.workspace}, content {short(pins.snapshot)}")
+    for line in (*pinned_lines(proposal.plan, proposal.pins), *lines_around(proposal)):
+        note(line)
+
+
+def pinned_lines(plan: Plan, pins: Pins) -> Iterator[str]:
+    """Everything that is pinned, in words."""
+    yield f"{plan.title}  ({count(len(plan.steps), 'step')}, plan {short(plan.plan_digest)})"
+    yield f"workspace {pins.workspace}, content {short(pins.snapshot)}"
     for step in plan.steps:
         who = ", ".join(step.roles) + (f"; pick {step.pick}" if step.candidates else "")
-        note(f"\nstep {step.id}: {step.title}  [{who}; {step.on_fail}]")
+        yield f"\nstep {step.id}: {step.title}  [{who}; {step.on_fail}]"
         if step.for_each is not None:
-            note(f"    one step per line of: {step.for_each}")
-        _show_contract(step.contract)
-        for glob in step.protects:
-            note(f"    protects {glob}")
+            yield f"    one step per line of: {step.for_each}"
+        yield from _contract_lines(step.contract)
+        yield from (f"    protects {glob}" for glob in step.protects)
     for post in plan.postconditions:
-        note(f"\npostcondition {post.number}: {post.text}")
-        _show_contract(post.contract)
-    note("")
-    _show_pins(proposal)
-
-
-def _show_byproducts(settings: Settings) -> None:
-    setup = settings.setup
-    if setup is not None:
-        network = "with" if setup.network else "without"
-        note(f"set-up: {setup.command}  ({network} network, at most {setup.timeout_s:g} s)")
-    if settings.share:
-        note(f"each lane gets its own copy of: {', '.join(settings.share)}")
-
-
-def _show_pins(proposal: Proposal) -> None:
-    pins = proposal.pins
+        yield f"\npostcondition {post.number}: {post.text}"
+        yield from _contract_lines(post.contract)
+    yield ""
     for name, role in pins.settings["roles"].items():
-        note(f"role {name}: {role['command']}")
+        yield f"role {name}: {role['command']}"
         if "hosts" in role:
-            note(f"    may reach {', '.join(role['hosts']) or 'no host'}")
-    _show_byproducts(settings_from_pin(pins.settings))
+            yield f"    may reach {', '.join(role['hosts']) or 'no host'}"
+    yield from _byproduct_lines(settings_from_pin(pins.settings))
     if found := activated_in(pins.search_path, Path(pins.workspace)):
-        note(f"activated, so contracts look there first: {', '.join(found)}")
+        yield f"activated, so contracts look there first: {', '.join(found)}"
     if pins.protected:
-        note(f"protected files: {len(pins.protected)}")
+        yield f"protected files: {len(pins.protected)}"
     names = {name for found in pins.steering.values() for name in found}
     steering = sorted(name for name in names if not name.endswith("/__pycache__"))
     if steering:
-        note("protected because they steer a check: " + ", ".join(steering))
+        yield "protected because they steer a check: " + ", ".join(steering)
+    yield from (f"held-out check: {name}" for name in pins.heldout)
+
+
+def _byproduct_lines(settings: Settings) -> Iterator[str]:
+    setup = settings.setup
+    if setup is not None:
+        network = "with" if setup.network else "without"
+        yield f"set-up: {setup.command}  ({network} network, at most {setup.timeout_s:g} s)"
+    if settings.share:
+        yield f"each lane gets its own copy of: {', '.join(settings.share)}"
+
+
+def _contract_lines(contract: Contract | None) -> Iterator[str]:
+    if contract is None:
+        yield "    no contract: a person will be asked"
+        return
+    yield from (f"    $ {line}" for line in contract.command.splitlines())
+    yield "    " + "; ".join(str(e) for e in contract.all_expectations())
+
+
+def lines_around(proposal: Proposal) -> Iterator[str]:
+    """Everything to be known of this machine and of the plan, before one approves it."""
     boxed = proposal.isolation is not Isolation.NONE
     how = "are confined" if boxed else "run without a sandbox"
-    note(f"isolation: {proposal.isolation} (contracts and agents {how})")
+    yield f"isolation: {proposal.isolation} (contracts and agents {how})"
     if proposal.upgrade is not None:
-        note(f"it {OLDER}; approving it again:")
-        for head, said in proposal.upgrade.lines:
-            note(f"    {head}: {said}")
+        yield f"it {OLDER}; approving it again:"
+        yield from (f"    {head}: {said}" for head, said in proposal.upgrade.lines)
     if proposal.open_sockets:
-        note(f"{in_words(proposal.open_sockets)}, so a decision is recorded as {UNPROVEN}")
-        note(f"    what helps: {advice()}")
-    for name in pins.heldout:
-        note(f"held-out check: {name}")
+        yield f"{in_words(proposal.open_sockets)}, so a decision is recorded as {UNPROVEN}"
+        yield f"    what helps: {advice()}"
     for finding in proposal.warnings:
-        for line in finding_lines(proposal.place.path.name, finding):
-            note(line)
-
-
-def _show_contract(contract: Contract | None) -> None:
-    if contract is None:
-        note("    no contract: a person will be asked")
-        return
-    for line in contract.command.splitlines():
-        note(f"    $ {line}")
-    note("    " + "; ".join(str(e) for e in contract.all_expectations()))
+        yield from finding_lines(proposal.place.path.name, finding)
 
 
 def _as_json(approval: Approval, proposal: Proposal) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -90,7 +90,7 @@ class LineReporter:
         """Do nothing: nothing is held."""
 
 
-class JsonReporter:
+class JsonReporter(LineReporter):
     """One JSON object per entry on stdout."""
 
     def tell(self, event: Event) -> None:
@@ -99,9 +99,6 @@ class JsonReporter:
             with suppress(OSError):  # a reader who left must not stop the run
                 say_json(entry_json(event.entry))
                 sys.stdout.flush()
-
-    def close(self) -> None:
-        """Do nothing: nothing is held."""
 
 
 def _verdict(entry: Entry) -> str:
@@ -249,9 +246,12 @@ def _session_signed(entry: Entry) -> str:
 
 
 def _answered(entry: Entry) -> str:
-    data = entry.data
-    why = f": {data['note']}" if data["note"] else ""
-    return f"question {data['id']} answered by {data['by']}: {data['choice']}{why}"
+    data, why = entry.data, f": {note}" if (note := entry.data["note"]) else ""
+    return f"question {data['id']} answered by {_who(data)}: {data['choice']}{why}"
+
+
+def _who(data: Mapping[str, Any]) -> str:
+    return " by ".join(str(data[name]) for name in ("by", "door") if name in data)
 
 
 def _decided(what: str) -> Callable[[Entry], str]:
@@ -268,7 +268,7 @@ def _decided(what: str) -> Callable[[Entry], str]:
 _WORDS: dict[Kind, Callable[[Entry], str]] = {
     Kind.PLAN_VERIFIED: lambda e: f"plan {short(e.data['plan_digest'])} verified: no errors",
     Kind.PLAN_APPROVED: lambda e: (
-        f"plan approved by {e.data['by']}{'' if e.data['interactive'] else ', not interactively'}"
+        f"plan approved by {_who(e.data)}{'' if e.data['interactive'] else ', not interactively'}"
     ),
     Kind.PLAN_REJECTED: _decided("plan rejected"),
     Kind.RUN_STARTED: _run_started,
@@ -347,19 +347,24 @@ def item_json(item: InboxItem) -> dict[str, object]:
     return {**said, "workspace": item.workspace or None}
 
 
+def item_context(item: InboxItem) -> Iterator[tuple[str, str]]:
+    """Everything that a question is told with, each under its name."""
+    for name, value in item.context.items():
+        if value and name not in _FOR_MACHINES:
+            # A name in a list may hold line ends of its own.
+            names = [escape_line(str(name)) for name in value] if isinstance(value, list) else []
+            text = "\n".join(names) or str(value)
+            yield _LABELS.get(name, name), tail(text, 2_000).rstrip("\n")
+
+
 def show_item(item: InboxItem, where: str = "") -> None:
     """A question for people; `where` the plan is, unless they know."""
     say_line(f"{item.id}  {where or item.plan}  {item.at[:19]}", Tone.WAITING)
     say_line(f"  {item.question}")
-    for name, value in item.context.items():
-        if not value or name in _FOR_MACHINES:
-            continue
-        # A name in a list may hold line ends of its own.
-        names = [escape_line(str(name)) for name in value] if isinstance(value, list) else []
-        text = "\n".join(names) or str(value)
-        say(f"  {_LABELS.get(name, name)}:")
+    for name, text in item_context(item):
+        say(f"  {name}:")
         # Only real line ends: a carriage return is shown, not obeyed.
-        for line in tail(text, 2_000).rstrip("\n").split("\n"):
+        for line in text.split("\n"):
             say(f"    | {line}")
     if item.cause is None:
         say_line(f"  next: signoff sign {item.id}")

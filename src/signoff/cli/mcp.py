@@ -13,6 +13,7 @@ from signoff.cli.opening import open_here
 from signoff.cli.options import json_option
 from signoff.cli.show import answer_json, note
 from signoff.errors import ExtraMissing, how_to_install
+from signoff.process.listening import Address
 from signoff.usecases.mcp import McpTools
 
 TOKEN_VARIABLE = "SIGNOFF_MCP_TOKEN"
@@ -48,7 +49,7 @@ def mcp_command(
     if http is None:
         serve_stdio(McpTools(open_here, plan=plan, session=session))
         return 0
-    from signoff.mcp_server.http import Address, serve_http  # noqa: PLC0415 - not for stdio
+    from signoff.mcp_server.http import serve_http  # noqa: PLC0415 - not for stdio
 
     given = os.environ.get(TOKEN_VARIABLE)
     token = given or secrets.token_urlsafe(32)
@@ -61,5 +62,5 @@ def mcp_command(
         note(f"serving {url}" + ("" if given else f"; token: {token}"))
 
     tools = McpTools(open_here, plan=plan, session=session, below_client=False)
-    serve_http(tools, Address.read(http), token, tell)
+    serve_http(tools, Address.read(http, "signoff mcp --http"), token, tell)
     return 0

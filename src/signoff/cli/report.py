@@ -24,7 +24,6 @@ from signoff.cli.show import (
 )
 from signoff.domain.plan import PlanStatus
 from signoff.domain.second_look import Strength
-from signoff.domain.session import SessionStanding
 from signoff.domain.text import moment, storable_path
 from signoff.domain.verdict import Result, TestCounts
 from signoff.errors import Exit
@@ -38,12 +37,6 @@ if TYPE_CHECKING:
 
 SELF_SET = 'the agent chose these checks itself; self_set = "accept" in your own [agent] takes them'
 EXIT_OF = {Result.KEPT: Exit.YES, Result.BROKEN: Exit.NOT_DONE, Result.UNKNOWN: Exit.CANNOT_JUDGE}
-# Sessions that only a person takes further, and what shows or does it.
-FOR_PEOPLE = {
-    SessionStanding.AWAITING_SIGN_OFF: "sign {plan}",
-    SessionStanding.ESCALATED: "inbox {plan}",
-    SessionStanding.WAITING: "inbox {plan}",
-}
 _TONES = {"kept": Tone.KEPT, "broken": Tone.BROKEN, "unproved": Tone.BROKEN}
 # In pipes, and on terminals.
 MARKS = {
@@ -69,8 +62,8 @@ def status_code(report: StatusReport, strict: bool = False) -> int:
         if is_other(report.content):
             return Exit.NOT_DONE if report.content.differs else Exit.CANNOT_JUDGE
         return Exit.NOT_DONE if strict and report.gate.waived else Exit.YES
-    session = report.session.standing if report.session is not None else None
-    return Exit.WAITING if report.waiting or session in FOR_PEOPLE else Exit.NOT_DONE
+    for_people = report.session is not None and report.session.standing.persons_verb
+    return Exit.WAITING if report.waiting or for_people else Exit.NOT_DONE
 
 
 def is_other(content: ContentStatus | None) -> TypeGuard[ContentStatus]:
@@ -163,10 +156,9 @@ def show_status(report: StatusReport) -> None:
     for item in report.waiting:
         if item.step is None and item.id not in told:
             say(f"missing: plan: it waits for a person ({item.id}) (signoff inbox)")
-    if report.session is not None and report.session.standing in FOR_PEOPLE:
-        verb = FOR_PEOPLE[report.session.standing]
-        plan = shlex.quote(report.place.name)
-        say_line(f"{report.session.standing}: signoff {verb.format(plan=plan)}")
+    if report.session is not None and report.session.standing.persons_verb:
+        state, plan = report.session.standing, shlex.quote(report.place.name)
+        say_line(f"{state}: signoff {state.persons_verb} {plan}")
     spent = report.spent
     if spent.work_s:
         say(f"spent: {_used(spent)}, {duration(spent.work_s)} of work")
@@ -261,6 +253,13 @@ def _missing_lines(report: StatusReport) -> list[str]:
 
 
 def _standing_line(standing: Standing) -> str:
+    notes = standing_notes(standing)
+    detail = f"  ({', '.join(notes)})" if notes else ""
+    return f"{standing.id}  {standing.title}{detail}"
+
+
+def standing_notes(standing: Standing) -> list[str]:
+    """Everything that is to be said of a step or postcondition, beside its state."""
     notes = []
     if standing.attempts:
         notes.append(count(standing.attempts, "attempt"))
@@ -284,9 +283,7 @@ def _standing_line(standing: Standing) -> str:
         notes.append("waived")
     if standing.accepted_by is not None:
         notes.append(f"{standing.accepted_by} says it holds; nothing was judged")
-    notes += _second_looks(standing)
-    detail = f"  ({', '.join(notes)})" if notes else ""
-    return f"{standing.id}  {standing.title}{detail}"
+    return notes + _second_looks(standing)
 
 
 def _second_looks(standing: Standing) -> list[str]:

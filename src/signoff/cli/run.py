@@ -98,7 +98,7 @@ def run_command(
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    reporter = _reporter(as_json)
+    reporter = _notifying(opened, _reporter(as_json))
     asked = RunOptions(
         reporter,
         lambda: open_engine(opened.harness),
@@ -138,6 +138,17 @@ def _reporter(as_json: bool) -> ClosableReporter:
 
         return LiveReporter()
     return LineReporter()
+
+
+def _notifying(opened: OpenedPlan, reporter: ClosableReporter) -> ClosableReporter:
+    """The reporter, and beside it the user's `[notify]`, if there is any."""
+    ways = opened.harness.settings.notify
+    if ways is None:
+        return reporter
+    from signoff.cli.notify import NotifyingReporter  # noqa: PLC0415 - seldom configured
+    from signoff.usecases.notify import Notifier  # noqa: PLC0415 - as above
+
+    return NotifyingReporter(reporter, Notifier(*opened, ways))
 
 
 def _warn(name: str, findings: tuple[Finding, ...]) -> None:

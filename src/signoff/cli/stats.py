@@ -77,6 +77,7 @@ def stats_json(report: StatsReport) -> dict[str, Any]:
         agents=[_tally_json(tally) for tally in report.agents],
         total=_tally_json(report.total),
         opinions=[asdict(tally) for tally in report.opinions],
+        weeks=[{"week": week, **_tally_json(tally)} for week, tally in report.weeks],
         strength=None if report.strength is None else asdict(report.strength),
     )
 

@@ -201,6 +201,13 @@ class SessionStanding(StrEnum):
     DONE = "done"
     KEPT_SELF_SET = "kept, self-set"  # every check held, but the agent chose the checks
 
+    @property
+    def persons_verb(self) -> str:
+        """The verb by which a person takes it further; empty where nobody has to."""
+        if self is SessionStanding.AWAITING_SIGN_OFF:
+            return "sign"
+        return "inbox" if self in (SessionStanding.WAITING, SessionStanding.ESCALATED) else ""
+
 
 class Decision(StrEnum):
     """Results of a final answer."""

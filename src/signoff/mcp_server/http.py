@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hmac
-import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
-from msgspec import Struct
 
-from signoff.errors import ProcessFailed, UsageError
 from signoff.mcp_server.server import build_server
+from signoff.process.listening import Address, listen
 from signoff.usecases.mcp import McpTools
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LARGEST_REQUEST = 1_000_000
 PATH = "/mcp"
 
@@ -25,34 +22,9 @@ _Send = Callable[[_Scope], Awaitable[None]]
 _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
-class Address(Struct, frozen=True):
-    """Address to listen on; port 0 is any free one."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def read(cls, text: str) -> Address:
-        """HOST:PORT or PORT, on loopback: a token that crosses a network is not secret."""
-        host, _, port = text.rpartition(":")
-        host = host.strip("[]") or "127.0.0.1"
-        if not (port.isascii() and port.isdigit() and int(port) < 65536):
-            raise UsageError(f"`{text}` is not HOST:PORT", "signoff mcp --http 127.0.0.1:8765")
-        if host not in _LOOPBACK:
-            raise UsageError(
-                f"`{host}` is not this machine's loopback; from elsewhere use a tunnel of your own",
-                f"signoff mcp --http 127.0.0.1:{port}",
-            )
-        return cls(host, int(port))
-
-    def names(self, port: int) -> list[str]:
-        """Values of `Host` that a client may send to us."""
-        return [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-
-
 def serve_http(tools: McpTools, address: Address, token: str, tell: Callable[[str], None]) -> None:
     """Serve until interrupted; `tell` is told the address once it can be asked."""
-    listener = _listen(address)
+    listener = listen(address)
     port = listener.getsockname()[1]
     names = address.names(port)
     security = TransportSecuritySettings(
@@ -65,8 +37,7 @@ def serve_http(tools: McpTools, address: Address, token: str, tell: Callable[[st
         transport_security=security,
         max_request_body_size=_LARGEST_REQUEST,
     )
-    shown = f"[{address.host}]" if ":" in address.host else address.host
-    tell(f"http://{shown}:{port}{PATH}")
+    tell(f"http://{address.shown_host}:{port}{PATH}")
     config = uvicorn.Config(_Guarded(app, token), log_level="error", access_log=False)
     uvicorn.Server(config).run(sockets=[listener])
 
@@ -89,19 +60,3 @@ class _Guarded:
     def _is_known(self, scope: _Scope) -> bool:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)
-
-
-def _listen(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((address.host, address.port))
-        listener.listen()  # from here on requests wait instead of being refused
-    except OSError as error:
-        listener.close()
-        raise ProcessFailed(
-            f"`{address.host}:{address.port}` cannot be used for the server: {error.strerror}",
-            "choose another port; 0 is any free one",
-        ) from error
-    return listener

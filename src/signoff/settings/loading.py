@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
@@ -35,6 +35,9 @@ from signoff.settings.roles import (
     read_texts,
     read_timeout,
 )
+
+if TYPE_CHECKING:
+    from signoff.settings.notify import NotifyWays
 
 
 class EvidenceRule(StrEnum):
@@ -162,7 +165,7 @@ DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
-    | {"prices", "disk", "run", "judge"}
+    | {"prices", "disk", "run", "judge", "notify"}
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
 _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -215,6 +218,7 @@ class Settings(Struct, frozen=True):
     share: tuple[str, ...] = ()  # globs of by-products of which each lane gets a copy of its own
     prices: Mapping[str, Price] = field(default_factory=dict)  # user only
     judge: JudgeModel | None = None  # user only; gives opinions on rubrics
+    notify: NotifyWays | None = None  # user only
 
     def pinned(self) -> dict[str, Any]:
         """The part that approval pins: all that decides how steps are dispatched and judged."""
@@ -280,7 +284,16 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         share=_share(shared, repository_file),
         prices=read_prices(own, str(own_path)),
         judge=read_judge(own, str(own_path)),
+        notify=_notify(own, str(own_path)),
     )
+
+
+def _notify(own: Mapping[str, Any], where: str) -> NotifyWays | None:
+    if "notify" not in own:
+        return None
+    from signoff.settings.notify import read_notify  # noqa: PLC0415 - most files have no such table
+
+    return read_notify(own, where)
 
 
 def _refuse_loosening(shared: Mapping[str, Any], where: str, own_path: Path) -> None:

@@ -18,12 +18,14 @@ from signoff.errors import (
     LedgerBroken,
     NoSuchRun,
     NothingToAnswer,
+    PlanConflict,
     SignoffError,
 )
 from signoff.storage.engine import Database, Duplicate, Row, StorageCause, storage_failed
 from signoff.storage.glance import Glance
 from signoff.storage.records import (
     COLUMNS,
+    ChainHead,
     ChainReport,
     Fence,
     Holder,
@@ -41,6 +43,7 @@ _PAGE = 500
 _BEFORE_ALL = -(2**63)
 
 _HEAD = "SELECT seq, at, hash FROM chains WHERE plan = ?"
+_HEADS = "SELECT plan, seq, at, hash FROM chains"
 _NEW_CHAIN = (
     "INSERT INTO chains (plan, seq, at, hash) VALUES (?, 0, '', ?) ON CONFLICT (plan) DO NOTHING"
 )
@@ -92,12 +95,14 @@ class Ledger:
         drafts: Sequence[Draft],
         *,
         fence: Fence | None = None,
+        onto: str | None = None,
         durable: bool = True,
         blobs: Sequence[bytes] = (),
     ) -> tuple[Entry, ...]:
         """Append all drafts or none; durable when it returns, unless a power cut may take it.
 
-        `blobs` are kept along with entries that name them by digest.
+        `blobs` are kept along with entries that name them by digest. With `onto`, the hash of the
+        last entry that somebody saw, nothing is appended behind an entry that they did not see.
 
         The head's row lock is taken first, so writers of a plan queue, and a fence that was
         current when checked stays current until the commit.
@@ -107,15 +112,22 @@ class Ledger:
         with self._db.transaction(durable=durable):
             for data in blobs:
                 self._keep_blob(digest_bytes(data), data)
-            return self.append_within(plan, drafts, fence=fence)
+            return self.append_within(plan, drafts, fence=fence, onto=onto)
 
     def append_within(
-        self, plan: str, drafts: Sequence[Draft], *, fence: Fence | None = None
+        self,
+        plan: str,
+        drafts: Sequence[Draft],
+        *,
+        fence: Fence | None = None,
+        onto: str | None = None,
     ) -> tuple[Entry, ...]:
         """Append inside the caller's transaction."""
         for draft in drafts:
             _refuse_incomplete(plan, draft, fence)
         seq, at, prev = self._lock_head(plan)
+        if onto not in (None, prev):
+            raise PlanConflict("something happened since this was shown", "look at it again")
         if fence is not None:
             self._check_fence(plan, fence)
         entries = []
@@ -152,6 +164,10 @@ class Ledger:
         """Number and hash of the last entry; `(0, GENESIS)` for a plan without any."""
         rows = self._db.fetch(_HEAD, plan)
         return (rows[0][0], rows[0][2]) if rows else (0, GENESIS)
+
+    def heads(self) -> dict[str, ChainHead]:
+        """The last entry of every chain, for who waits for something to happen."""
+        return {row[0]: ChainHead(*row[1:]) for row in self._db.fetch(_HEADS)}
 
     def check_chain(self, plan: str) -> ChainReport:
         """Recompute every hash of the plan's chain, at one moment, and compare with the head."""

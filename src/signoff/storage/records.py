@@ -65,6 +65,14 @@ class PlanRecord(Struct, frozen=True):
     repository: str | None
 
 
+class ChainHead(Struct, frozen=True):
+    """The last entry of a chain: its number, when it was appended, and its hash."""
+
+    seq: int
+    at: str
+    hash: str
+
+
 class RunRecord(Struct, frozen=True):
     """The current driver of a run."""
 

@@ -21,6 +21,7 @@ from signoff.usecases.history import PlanHistory, driver_of, older_pins, read_hi
 from signoff.usecases.marks import write_status
 from signoff.usecases.openwork import enclosure_of, learn_secrets
 from signoff.usecases.person import (
+    PageDecision,
     open_sockets,
     refuse_in_attempt,
     require_person,
@@ -93,7 +94,12 @@ def _older(harness: Harness, place: PlanLocation, history: PlanHistory) -> Pins 
 
 
 def approve(
-    harness: Harness, proposal: Proposal, *, interactive: bool, policy: str | None = None
+    harness: Harness,
+    proposal: Proposal,
+    *,
+    interactive: bool,
+    policy: str | None = None,
+    page: PageDecision | None = None,
 ) -> Approval:
     """Record the approval of exactly this proposal; stale ones are refused."""
     # A policy is the user's own word, given before: only an agent of a run cannot use it.
@@ -116,18 +122,20 @@ def approve(
         "plan_digest": proposal.plan.plan_digest,
         "pins": pins,
         "snapshot": proposal.pins.snapshot,
-        **word_of(by, proposal.open_sockets),
+        **word_of(by, proposal.open_sockets, page),
         "interactive": interactive,
         "policy": policy,
     }
     if proposal.upgrade is not None:
         data["upgraded"] = [*proposal.upgrade.pinned, *proposal.upgrade.refused]
+    onto = page.onto if page is not None else None
     if history.running:
-        (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_AMENDED, data, history.run_id)])
+        draft = Draft(Kind.PLAN_AMENDED, data, history.run_id)
+        (entry,) = harness.ledger.append(place.id, [draft], onto=onto)
         return Approval(place, entry, PlanStatus.IN_PROGRESS)
     place.own_vault()
     remember_plan(harness.ledger, place.record)
-    (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_APPROVED, data)])
+    (entry,) = harness.ledger.append(place.id, [Draft(Kind.PLAN_APPROVED, data)], onto=onto)
     write_status(harness, place, PlanStatus.APPROVED)
     return Approval(place, entry, PlanStatus.APPROVED)
 

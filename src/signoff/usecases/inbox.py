@@ -12,7 +12,7 @@ from signoff.domain.session import SESSION_PREFIX
 from signoff.errors import NothingToAnswer
 from signoff.storage.ledger import Ledger
 from signoff.usecases.harness import Harness, find_plan
-from signoff.usecases.person import open_sockets, require_person, word_of
+from signoff.usecases.person import PageDecision, open_sockets, require_person, word_of
 from signoff.usecases.questions import InboxItem, open_items
 
 LOOP = "signoff agent"  # the author of sessions of the built-in loop
@@ -68,7 +68,13 @@ def _unsigned(harness: Harness) -> Iterator[InboxItem]:
 
 
 def answer(
-    harness: Harness, item_id: str, choice: Choice, note: str, *, interactive: bool
+    harness: Harness,
+    item_id: str,
+    choice: Choice,
+    note: str,
+    *,
+    interactive: bool,
+    page: PageDecision | None = None,
 ) -> AnswerReport:
     """Record a person's decision; a waiver is its own entry, always shown."""
     by = require_person(harness.environ, harness.home.path)
@@ -84,7 +90,10 @@ def answer(
         raise NothingToAnswer(
             f"`{choice}` is not an answer to `{item_id}`", f"choose one of: {offered}"
         )
-    said = word_of(by, open_sockets(harness.settings, harness.environ))
+    if page is not None:
+        by = page.by
+        page.require_unmoved(harness.ledger.head(entry.plan)[1])  # before a plan file is amended
+    said = word_of(by, open_sockets(harness.settings, harness.environ), page)
     data = {"id": item_id, "choice": choice, "note": note, **said, "interactive": interactive}
     drafts = [Draft(Kind.ESCALATION_ANSWERED, data, entry.run, entry.step)]
     if choice is Choice.WAIVE:
@@ -100,7 +109,7 @@ def answer(
         from signoff.usecases.openwork import learn_secrets  # noqa: PLC0415
 
         learn_secrets(harness, entry.plan)
-    harness.ledger.append(entry.plan, drafts)
+    harness.ledger.append(entry.plan, drafts, onto=page.onto if page is not None else None)
     ended = None
     # A question without a run is a session's, or about a merge: there is no run to end.
     if entry.run is not None and choice in (Choice.REVISE, Choice.ABORT):

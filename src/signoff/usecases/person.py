@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from signoff.domain.digests import digest_bytes
 from signoff.domain.text import shown_list, storable_path
 from signoff.domain.verdict import Isolation
-from signoff.errors import ApprovalRefused, NoSuchRun, UsageError
+from signoff.errors import ApprovalRefused, NoSuchRun, PlanConflict, UsageError
 from signoff.places import ATTEMPT_VARIABLE
 from signoff.process.proctable import ProcessIdentity, ancestors, environment_has, identify
 from signoff.process.sandboxes import best_isolation, own_view_advice, reachable_sockets
@@ -128,11 +128,28 @@ def in_words(sockets: tuple[str, ...]) -> str:
     return f"Landlock does not keep agents from programs that listen on {named}"
 
 
-def word_of(by: str, sockets: tuple[str, ...]) -> dict[str, object]:
+def word_of(
+    by: str, sockets: tuple[str, ...], page: PageDecision | None = None
+) -> dict[str, object]:
     """The decider's name, as recorded and shown; with the sockets that others could have used."""
+    door: dict[str, object] = {} if page is None else {"door": page.door}
+    by = by if page is None else page.by
     if not sockets:
-        return {"by": by}
-    return {"by": f"{by} ({UNPROVEN})", "open_sockets": list(sockets)}
+        return {"by": by, **door}
+    return {"by": f"{by} ({UNPROVEN})", "open_sockets": list(sockets), **door}
+
+
+class PageDecision(Struct, frozen=True):
+    """A decision made on a page: whose, and the last entry of the plan that the page showed."""
+
+    by: str
+    onto: str
+    door: str = "board"
+
+    def require_unmoved(self, head: str) -> None:
+        """PlanConflict when the chain ends with another entry by now."""
+        if head != self.onto:
+            raise PlanConflict("something happened since this was shown", "look at it again")
 
 
 WORKER_VARIABLE = "SIGNOFF_WORKER"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -116,6 +117,7 @@ class StatsReport(Struct, frozen=True):
     sessions: int = 0  # those that were named
     opinions: tuple[OpinionTally, ...] = ()
     strength: StrengthTally | None = None  # None: never measured
+    weeks: tuple[tuple[str, Tally], ...] = ()  # attempts of runs by the week in which they began
 
 
 class _Row(Struct, frozen=True):
@@ -141,6 +143,11 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
     for row in rows:
         agent = row.work.agent
         by_agent[agent.role, agent.name, row.work.model or ""].append(row)
+    by_week: dict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        if row.work.at:
+            year, week, _ = date.fromisoformat(row.work.at[:10]).isocalendar()
+            by_week[f"{year}-W{week:02}"].append(row)
     return StatsReport(
         plans=totals["plans"],
         runs=totals["runs"],
@@ -151,6 +158,7 @@ def read_stats(harness: Harness, plans: Sequence[str] = ()) -> StatsReport:
         total=_tally(EVERYBODY, "", "", rows),
         opinions=_opinions(told),
         strength=_strength(told),
+        weeks=tuple((week, _tally(EVERYBODY, "", "", by_week[week])) for week in sorted(by_week)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from signoff.domain.ledger import Entry, Kind, Outcome
-from signoff.domain.plan import Cost, PlanStatus
+from signoff.domain.plan import Cost, Plan, PlanStatus
 from signoff.domain.verdict import Isolation, weakest
 from signoff.errors import PlanNotFound, PlanUnreadable
 from signoff.gate.gate import GateReport, evaluate
@@ -83,11 +83,7 @@ class StatusReport(Struct, frozen=True):
 def status_of(harness: Harness, place: PlanLocation) -> StatusReport:
     """Fold the ledger; the plan that counts is the pinned one, once there is a run."""
     history = intact_history(harness.ledger, place.id, place.path)
-    written = pinned = None
-    with suppress(PlanNotFound, PlanUnreadable):
-        written = place.parse().plan
-    if history.run is not None and not history.approved_anew:
-        pinned = pinned_plan(read_pins(harness.ledger, history.run))
+    written, pinned = written_and_pinned(harness, place, history)
     plan = pinned or written
     if plan is None:
         place.parse()  # says what is wrong with it
@@ -129,6 +125,18 @@ def status_of(harness: Harness, place: PlanLocation) -> StatusReport:
         older=older_pins(harness.ledger, history, digest) is not None,
         outgrew_room=state.outgrew_room,
     )
+
+
+def written_and_pinned(
+    harness: Harness, place: PlanLocation, history: PlanHistory
+) -> tuple[Plan | None, Plan | None]:
+    """The plan as it is written, if it can be read, and as its newest run pinned it."""
+    written = pinned = None
+    with suppress(PlanNotFound, PlanUnreadable):
+        written = place.parse().plan
+    if history.run is not None and not history.approved_anew:
+        pinned = pinned_plan(read_pins(harness.ledger, history.run))
+    return written, pinned
 
 
 def _session(

@@ -39,6 +39,7 @@ class Work(Struct, frozen=True):
     duration_s: float = 0.0
     candidate: bool = False  # one of several at the step
     picked: bool = False  # of those, the one whose work landed
+    at: str = ""  # when it began
 
     @property
     def claimed(self) -> bool:
@@ -77,6 +78,7 @@ def worked(entries: Iterable[Entry], run: str, pins: Pins) -> tuple[Work, ...]:
                 entry.seq,
                 model=model,
                 candidate="candidate" in entry.data,
+                at=entry.at,
             )
         elif (entry.step, entry.attempt) in found:
             work = found[entry.step, entry.attempt]
