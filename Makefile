@@ -26,7 +26,7 @@ demo-lanes: $(RUNTIME_STAMP) ## Watch three agents work at once; one cheats, two
 demo-board: $(DEV_STAMP) ## Three plans at work, on a page that you open; Ctrl-C ends it
 	$(BIN)/python examples/demo/run_board.py
 
-test: $(DEV_STAMP) $(BROWSER_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
+test: $(DEV_STAMP) ## Everything: SQLite and a real PostgreSQL, in parallel, with coverage of the core
 	rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=
 	$(BIN)/python -m coverage report --fail-under=95
@@ -34,7 +34,7 @@ test: $(DEV_STAMP) $(BROWSER_STAMP) ## Everything: SQLite and a real PostgreSQL,
 test-clients: $(DEV_STAMP) ## Real clients from npm, headless, against a scripted model
 	SIGNOFF_TEST_CLIENTS=1 $(BIN)/python -m pytest tests/clients -q
 
-browser: $(BROWSER_STAMP) ## Chromium and axe-core for the tests of the board, where they can be had
+browser: $(BROWSER_STAMP) ## Install Chromium (as root) and axe-core, so that `make test` tries the board in it
 
 pictures: $(DEV_STAMP) $(BROWSER_STAMP) ## Take the pictures of the board in docs/pictures again
 	SIGNOFF_PICTURES=docs/pictures $(BIN)/python -m pytest tests/board/test_in_chromium.py -q
@@ -48,7 +48,7 @@ truth-lanes: $(DEV_STAMP) ## The same in lanes: `run --jobs 4`, with an independ
 truth-tools: $(DEV_STAMP) ## Runners from npm and PyPI for `make truth`, once, in the user's cache folder
 	$(BIN)/python truth/tools.py
 
-fast-test: $(DEV_STAMP) $(BROWSER_STAMP) ## The same without coverage
+fast-test: $(DEV_STAMP) ## The same without coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 lint: $(DEV_STAMP) ## Style and banned calls
