@@ -130,4 +130,6 @@ def test_a_command_written_as_a_list_is_told_as_a_line(desk: Desk) -> None:
         4, "`command` is a list, and must be one command line", hint="command = \"sh -c 'a b'\""
     )
     desk.file("signoff.toml", "[roles.coder]\ncommand = 7\n")
-    desk.about_plan("verify").fails(4, "must be a text with a command line", hint="claude -p")
+    desk.about_plan("verify").fails(
+        4, "must be a text with a command line", hint='agent = "claude"'
+    )

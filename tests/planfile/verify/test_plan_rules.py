@@ -43,7 +43,7 @@ def test_an_unknown_role_is_an_error_with_the_nearest_name() -> None:
 def test_a_role_unlike_any_other_lists_the_known_ones() -> None:
     hint = check(step("1", "make", target="xyz"))[0].hint
     assert "`coder`, `human`, `reviewer`" in hint
-    assert "--role" in hint
+    assert "--agent" in hint
 
 
 def test_human_is_always_there_and_a_missing_target_is_the_parsers_business() -> None:
