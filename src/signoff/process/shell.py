@@ -32,7 +32,9 @@ def input_command(text: str) -> tuple[tuple[str, ...], bytes]:
     """
     if "\0" in text:  # the input would end there; as an argument it is refused
         return shell_command(text), b""
-    return shell_command('read -rd ""; exec </dev/null; eval "$REPLY"'), os.fsencode(text)
+    # A plan is UTF-8, whatever the person's locale says of names of files.
+    given = text.encode(errors="surrogateescape")
+    return shell_command('read -rd ""; exec </dev/null; eval "$REPLY"'), given
 
 
 def find_tool(name: str, path: str, folder: Path | None = None) -> Path | None:
