@@ -35,6 +35,17 @@ from signoff.usecases.questions import InboxItem
 
 LONGEST_QUOTE = 120
 MOST_UNNOTICED = 3
+# Found in the work, not in what the check printed.
+_SAYS_ALL = {
+    Reason.TAMPERED,
+    Reason.HELD_BEFORE,
+    Reason.MOVED,
+    Reason.TESTS,
+    Reason.TOOL_CHANGED,
+    Reason.INFLUENCED,
+    Reason.OUTSIDE,
+}
+_WORD = re.compile(r"[^\W\d_]{2}")
 _WHEN = {
     Phase.BASELINE: "as the run begins",
     Phase.BEFORE: "before any work",
@@ -125,14 +136,21 @@ def _judged(data: Mapping[str, Any]) -> str:
         return fail + (f", {tests.passed} passed" if tests.passed else "") + f" ({data['message']})"
     # The message of a tampering begins with the word.
     result = "" if data["reason"] == Reason.TAMPERED else f"{data['result']}: "
-    last = _last_line(data["output_tail"] or data.get("heldout_tail", ""))
+    printed = data["output_tail"] or data.get("heldout_tail", "")
+    last = "" if data["reason"] in _SAYS_ALL else _last_line(printed)
     return f"{result}{data['message']}{last}"
 
 
 def _last_line(output: str) -> str:
-    """The end of what a check printed is what people want to see first."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f": {lines[-1][:LONGEST_QUOTE]}" if lines else ""
+    """The end of what was printed, passing over comments, bare marks and indented details."""
+    lines = [line for line in reversed(output.splitlines()) if line.strip()]
+    says = max(lines, key=_telling, default="").strip()
+    return f": {says[:LONGEST_QUOTE]}" if says else ""
+
+
+def _telling(line: str) -> tuple[bool, bool]:
+    comment = line.lstrip().startswith("#")
+    return _WORD.search(line) is not None and not comment, not line[0].isspace()
 
 
 def _attempt_finished(entry: Entry) -> str:
