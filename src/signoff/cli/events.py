@@ -35,17 +35,8 @@ from signoff.usecases.questions import InboxItem
 
 LONGEST_QUOTE = 120
 MOST_UNNOTICED = 3
-# Found in the work, not in what the check printed.
-_SAYS_ALL = {
-    Reason.TAMPERED,
-    Reason.HELD_BEFORE,
-    Reason.MOVED,
-    Reason.TESTS,
-    Reason.TOOL_CHANGED,
-    Reason.INFLUENCED,
-    Reason.OUTSIDE,
-}
-_WORD = re.compile(r"[^\W\d_]{2}")
+_SAYS_ALL = {Reason.TAMPERED, Reason.HELD_BEFORE, Reason.TESTS, Reason.INFLUENCED, Reason.OUTSIDE}
+_TELLS = re.compile(r"(?!\s*#).*[^\W\d_]{2}")
 _WHEN = {
     Phase.BASELINE: "as the run begins",
     Phase.BEFORE: "before any work",
@@ -137,20 +128,14 @@ def _judged(data: Mapping[str, Any]) -> str:
     # The message of a tampering begins with the word.
     result = "" if data["reason"] == Reason.TAMPERED else f"{data['result']}: "
     printed = data["output_tail"] or data.get("heldout_tail", "")
-    last = "" if data["reason"] in _SAYS_ALL else _last_line(printed)
-    return f"{result}{data['message']}{last}"
+    return result + data["message"] + ("" if data["reason"] in _SAYS_ALL else _last_line(printed))
 
 
 def _last_line(output: str) -> str:
     """The end of what was printed, passing over comments, bare marks and indented details."""
     lines = [line for line in reversed(output.splitlines()) if line.strip()]
-    says = max(lines, key=_telling, default="").strip()
-    return f": {says[:LONGEST_QUOTE]}" if says else ""
-
-
-def _telling(line: str) -> tuple[bool, bool]:
-    comment = line.lstrip().startswith("#")
-    return _WORD.search(line) is not None and not comment, not line[0].isspace()
+    says = max(lines, key=lambda s: (bool(_TELLS.match(s)), not s[0].isspace()), default="")
+    return f": {says.strip()[:LONGEST_QUOTE]}" if says else ""
 
 
 def _attempt_finished(entry: Entry) -> str:
@@ -162,10 +147,8 @@ def _attempt_finished(entry: Entry) -> str:
     cost = _cost(data.get("usage") or {})
     if data.get("usage_unreadable"):
         cost = ", its usage report is no JSON object with the numbers `tokens` and `usd`"
-    answer = data.get("answer") or {}
-    said = (
-        f"; the agent says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
-    )
+    own = data.get("answer") or {}
+    said = f"; the agent says: {own['kind']}: {own['reason'][:LONGEST_QUOTE]}" if own else ""
     acting = ", ".join(data.get("handoff") or {})
     handoff = f"; changed files that other tools execute: {acting}" if acting else ""
     denied = ", ".join(data.get("denied_hosts") or ())
@@ -219,9 +202,8 @@ def _run_started(entry: Entry) -> str:
 
 
 def _run_finished(entry: Entry) -> str:
-    why = f": {entry.data['why']}" if entry.data.get("why") else ""
-    content = short(entry.data["snapshot"])
-    return f"the run is over: {entry.data['outcome']}, on content {content}{why}"
+    data, why = entry.data, f": {entry.data['why']}" if entry.data.get("why") else ""
+    return f"the run is over: {data['outcome']}, on content {short(data['snapshot'])}{why}"
 
 
 def _plan_written(entry: Entry) -> str:
