@@ -263,3 +263,5 @@ def test_a_sandbox_that_another_makes_needless_is_no_warning(desk: Desk) -> None
         (line,) = (s for s in said.splitlines() if f"sandbox {isolation}:" in s)
         assert line.startswith("OK" if boxed else "WARN"), line
         assert ("not needed" in line) == (bool(boxed) and isolation not in working)
+    assert ("install bubblewrap" in said) != bool(boxed)
+    assert ('set `isolation = "auto"`' in said) == bool(boxed)

@@ -181,3 +181,27 @@ def test_an_agent_that_ended_well_is_not_said_to_have_failed(desk: Desk) -> None
     (item,) = desk.inbox()
     assert item["context"]["the agent ended"] == ""
     assert item["context"]["the agent's last output"] == "all done"
+
+
+@pytest.mark.parametrize(
+    ("printed", "quoted"),
+    [
+        ("adds: no\n  at: sum.js\n}\n# duration_ms 840.9", "adds: no"),
+        ("  1) adds:\n     wrong sum\n  }", "wrong sum"),
+        ("Traceback:\n  File x\nValueError: no sum", "ValueError: no sum"),
+        ("# nothing to see", "# nothing to see"),
+    ],
+)
+def test_the_line_that_says_something_is_quoted(desk: Desk, printed: str, quoted: str) -> None:
+    desk.tool("check-it", f"cat <<'END'\n{printed}\nEND\nexit 1")
+    desk.agent("true").plan(step("Add", "check-it", on_fail="escalate"))
+    shown = desk.run("--yes").exits(6).stdout + desk.about_plan("log").stdout
+    assert f"broken: exit code 1, expected 0: {quoted}\n" in shown, shown
+
+
+def test_where_the_reason_says_all_nothing_is_quoted(desk: Desk) -> None:
+    desk.tool("check-it", "printf 'ok 1 - adds\\n1..1\\n# duration_ms 840.9\\n'; test -e sum")
+    desk.agent("echo 3 > sum").plan(step("Add", "check-it", on_fail="escalate"))
+    desk.run("--yes").exits(6)
+    log = desk.about_plan("log").exits(0)
+    log.shows("attempt 1 · broken: influenced: ", "**may_change:** sum`\n").hides("duration_ms")

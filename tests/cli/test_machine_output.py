@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from signoff.cli.app import VERBS
@@ -16,6 +18,17 @@ SNAKE = re.compile(r"[a-z][a-z0-9_]*")
 AS_STORED = {"data", "envelope", "statement", "context", "facts"}
 # A client's own dialect, a protocol, and a model's loop (tests/cli/test_agent.py).
 OTHERS = {"hook", "mcp", "agent"}
+# What these did is shown where it is their subject; here there is nothing for them to do.
+REFUSED = {"undo", "judge calibrate", "sign", "sessions end", "frobnicate"}
+
+
+def _verbs() -> Iterator[str]:
+    """Every verb, and every verb below one, as they are typed."""
+    for name, module in VERBS.items():
+        made = getattr(import_module(f"signoff.cli.{module}"), f"{name.replace('-', '_')}_command")
+        if any(option.name == "as_json" for option in made.params):
+            yield name
+        yield from (f"{name} {below}" for below in getattr(made, "commands", ()))
 
 
 def test_every_verb_answers_programs_with_a_versioned_document(desk: Desk) -> None:
@@ -31,7 +44,7 @@ def test_every_verb_answers_programs_with_a_versioned_document(desk: Desk) -> No
         _walk(project, "uninstall", "claude", "--dry-run"),
         _walk(project, "frobnicate"),
     ]
-    assert set(walked) == set(VERBS) - OTHERS | {"frobnicate"}
+    assert set(walked) == set(_verbs()) - OTHERS | {"frobnicate"}
 
 
 def _before() -> list[tuple[str, ...]]:
@@ -67,12 +80,18 @@ def _of_one_plan() -> list[tuple[str, ...]]:
         ("audit", "one"),
         ("strength", "one"),
         ("judge", "calibrate", "one"),
-        ("receipt", "export", "one"),
+        ("receipt", "export", "one", "--output", "one.json"),
+        ("receipt", "verify", "one.json"),
         ("receipt", "key"),
+        ("receipt", "bundle", "one", "--output", "one.zip"),
+        ("receipt", "anchor", "one", "--file", "one.anchor"),
         ("stats",),
         ("merge", "one"),
         ("merge", "--order"),
         ("worktree", "list"),
+        ("worktree", "remove", "one"),
+        ("worktree", "prune"),
+        ("sessions", "end"),
         ("bind", "later"),
         ("unbind",),
         ("sign", "one"),
@@ -89,14 +108,17 @@ def _deciding() -> list[tuple[str, ...]]:
     ]
 
 
-def _walk(project: Project, verb: str, *arguments: str) -> str:
+def _walk(project: Project, *words: str) -> str:
     """Every line of either stream is one document; the verb, when all are as they should be."""
-    done = project.signoff("--json", verb, *arguments)
+    below = " ".join(words[:2])
+    verb = below if below in set(_verbs()) else words[0]
+    done = project.signoff("--json", *words)
     assert done.code in (0, 1, 2, 3, 4, 5, 6) and done.stdout + done.stderr, done
+    assert bool(done.json_lines) is (verb not in REFUSED), done
     documents = done.json_lines or [{"schema_version": 1, "error": done.failure}]
     for document in documents:
         assert document["schema_version"] == 1, (verb, document)
-        _all_snake_case(document, f"{verb} {arguments}")
+        _all_snake_case(document, " ".join(words))
     return verb
 
 

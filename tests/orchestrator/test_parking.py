@@ -66,7 +66,7 @@ def test_an_agent_that_makes_limits_up_gets_a_day_and_then_a_person(
     assert agent.lives <= MOST_PARKS
     assert clock.now - began <= LONGEST_PARK_S
     (question,) = stage.questions()
-    assert "it was parked long enough" in question
+    assert "no step is parked for more than 24 h" in question
     spent = sum(e.data["usage"]["tokens"] for e in stage.entries(Kind.ATTEMPT_FINISHED))
     assert spent == 100 * agent.lives, "what was used counts"
     clock.now += 10 * LONGEST_PARK_S
@@ -79,6 +79,7 @@ def test_a_limit_in_a_weeks_time_is_a_persons_affair_at_once(tmp_path: Path) -> 
     stage, clock = Stage(tmp_path, ONE), Clock()
     stage.drive(agent=Limited(clock.now + 7 * 24 * 3600), clock=clock)
     assert parked_until(stage) is None
+    assert "no step is parked for more than 24 h" in stage.questions()[0]
 
 
 def test_a_limit_spends_no_attempt_and_a_budget_all_the_same(tmp_path: Path) -> None:

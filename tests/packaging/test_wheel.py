@@ -1,4 +1,4 @@
-"""The wheel installs into a fresh environment, and does there what a newcomer types first.
+"""The wheel installs into a fresh environment, and does there what the README says.
 
 Nothing is fetched: the environment sees exactly the distributions that the wheel's own metadata
 asks for, as they are installed here, and nothing of the repository.
@@ -16,6 +16,10 @@ from importlib.metadata import Distribution, PackageNotFoundError, PathDistribut
 from pathlib import Path
 
 import pytest
+
+from tests.newcomer.minute import BOTH, EXAMPLE
+from tests.newcomer.standins import Conduct
+from tests.newcomer.test_first_minute import newcomer
 
 TOP = Path(__file__).resolve().parents[2]
 SOURCE = TOP / "src"
@@ -85,20 +89,13 @@ def test_a_newcomer_gets_a_first_plan_signed_off_from_the_wheel_alone(
     loaded = ran(python, "-c", "import sys; print(sys.path)", cwd=tmp_path)
     assert str(TOP) not in loaded
 
-    work = tmp_path / "work"
-    work.mkdir()
-    ran("git", "init", "-q", "-b", "main", cwd=work)
-    signoff = python.parent / "signoff"
-    home = {"SIGNOFF_HOME": str(tmp_path / "home"), "SIGNOFF_CONFIG": str(tmp_path / "config.toml")}
-    assert "OK    python" in ran(signoff, "doctor", cwd=tmp_path, **home)
-    ran(signoff, "init", cwd=work, **home)
-    (work / "signoff.toml").write_text(
-        "[roles.coder]\ncommand = \"sh -c 'echo hello > hello.txt'\"\n"
-    )
-    ran(signoff, "verify", cwd=work, **home)
-    assert "[done]" in ran(signoff, "run", "--yes", cwd=work, **home)
-    assert "audit: kept" in ran(signoff, "audit", cwd=work, **home)
-    ran(signoff, "receipt", "bundle", "--output", "../fix.zip", cwd=work, **home)
+    person = newcomer(tmp_path, EXAMPLE, BOTH[0], Conduct.WORKS)
+    person.program("signoff", f'#!/bin/sh\nexec "{python.parent}/signoff" "$@"\n')
+    assert "OK    python" in person.at.signoff("doctor").stdout
+    code, shown = person.types()
+    assert code == 0 and "[done]" in shown, shown
+    assert "audit: kept" in person.at.signoff("audit", "PLAN.md").stdout
+    person.at.signoff("receipt", "bundle", "--output", "../fix.zip").check_returncode()
     assert (tmp_path / "fix.zip").stat().st_size > 0
 
 

@@ -35,6 +35,8 @@ from signoff.usecases.questions import InboxItem
 
 LONGEST_QUOTE = 120
 MOST_UNNOTICED = 3
+_SAYS_ALL = {Reason.TAMPERED, Reason.HELD_BEFORE, Reason.TESTS, Reason.INFLUENCED, Reason.OUTSIDE}
+_TELLS = re.compile(r"(?!\s*#).*[^\W\d_]{2}")
 _WHEN = {
     Phase.BASELINE: "as the run begins",
     Phase.BEFORE: "before any work",
@@ -122,14 +124,15 @@ def _judged(data: Mapping[str, Any]) -> str:
         return fail + (f", {tests.passed} passed" if tests.passed else "") + f" ({data['message']})"
     # The message of a tampering begins with the word.
     result = "" if data["reason"] == Reason.TAMPERED else f"{data['result']}: "
-    last = _last_line(data["output_tail"] or data.get("heldout_tail", ""))
-    return f"{result}{data['message']}{last}"
+    printed = data["output_tail"] or data.get("heldout_tail", "")
+    return result + data["message"] + ("" if data["reason"] in _SAYS_ALL else _last_line(printed))
 
 
 def _last_line(output: str) -> str:
-    """The end of what a check printed is what people want to see first."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f": {lines[-1][:LONGEST_QUOTE]}" if lines else ""
+    """The end of what was printed, passing over comments, bare marks and indented details."""
+    lines = [line for line in reversed(output.splitlines()) if line.strip()]
+    says = max(lines, key=lambda s: (bool(_TELLS.match(s)), not s[0].isspace()), default="")
+    return f": {says.strip()[:LONGEST_QUOTE]}" if says else ""
 
 
 def _attempt_finished(entry: Entry) -> str:
@@ -141,10 +144,8 @@ def _attempt_finished(entry: Entry) -> str:
     cost = _cost(data.get("usage") or {})
     if data.get("usage_unreadable"):
         cost = ", its usage report is no JSON object with the numbers `tokens` and `usd`"
-    answer = data.get("answer") or {}
-    said = (
-        f"; the agent says: {answer['kind']}: {answer['reason'][:LONGEST_QUOTE]}" if answer else ""
-    )
+    own = data.get("answer") or {}
+    said = f"; the agent says: {own['kind']}: {own['reason'][:LONGEST_QUOTE]}" if own else ""
     acting = ", ".join(data.get("handoff") or {})
     handoff = f"; changed files that other tools execute: {acting}" if acting else ""
     denied = ", ".join(data.get("denied_hosts") or ())
@@ -198,9 +199,8 @@ def _run_started(entry: Entry) -> str:
 
 
 def _run_finished(entry: Entry) -> str:
-    why = f": {entry.data['why']}" if entry.data.get("why") else ""
-    content = short(entry.data["snapshot"])
-    return f"the run is over: {entry.data['outcome']}, on content {content}{why}"
+    data, why = entry.data, f": {entry.data['why']}" if entry.data.get("why") else ""
+    return f"the run is over: {data['outcome']}, on content {short(data['snapshot'])}{why}"
 
 
 def _plan_written(entry: Entry) -> str:

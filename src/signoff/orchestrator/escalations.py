@@ -255,7 +255,7 @@ def park(state: State, step: Step, limit: UsageLimit, now: float) -> Draft:
     context = {"the client said": limit.said, "parked before": record.parks}
     if wait_s is None:
         named = f", which ends at {moment(limit.until)}" if limit.until is not None else ""
-        text = f"{head}{named}: {said}; it was parked long enough: retry tries again now"
+        text = f"{head}{named}: {said}; no step is parked for more than 24 h: retry tries again now"
         return ask(state, Cause.USAGE_LIMIT, text, step=step.id, context=context)
     until = round(now + wait_s, 3)
     text = (

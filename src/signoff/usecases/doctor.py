@@ -23,7 +23,7 @@ from signoff.domain.verdict import Isolation
 from signoff.errors import ActivePlanError, SignoffError, how_to_install
 from signoff.places import resolve_home
 from signoff.process.environment import STANDARD_PATH, safe_search_path
-from signoff.process.sandboxes import best_isolation, probe_sandboxes
+from signoff.process.sandboxes import best_isolation, own_view_advice, probe_sandboxes
 from signoff.process.shell import find_tool
 from signoff.process.tree import full_control
 from signoff.settings.loading import Settings, load_settings
@@ -167,9 +167,8 @@ def _sandbox(
         detail = f"`{chosen}` is chosen and does not work here"
         yield HealthCheck("isolation", Health.FAIL, detail, hint)
     elif chosen is Isolation.NONE:
-        hint = 'install bubblewrap; isolation = "auto" under [sandbox] in your own configuration'
         detail = "none: contracts and agents run without a sandbox"
-        yield HealthCheck("isolation", less, detail, hint)
+        yield HealthCheck("isolation", less, detail, own_view_advice())
     else:
         yield _ok("isolation", str(chosen))
     if sockets := open_sockets(settings, environ):
@@ -187,7 +186,7 @@ def _lanes(settings: Settings, top: Path) -> Iterator[HealthCheck]:
         found = shown_list(_environments(top), MOST_NAMED)
         why = f": {found} holds absolute paths" if found else ""
         detail = f"none: no sandbox here can show one in the workspace's place{why}"
-        yield _warn("lanes", detail, "install bubblewrap, or allow user namespaces")
+        yield _warn("lanes", detail, own_view_advice())
     elif not settings.sandbox.clean_room:
         hint = "remove it from your own configuration"
         yield _warn("lanes", "none: `clean_room = false` under [sandbox]", hint)

@@ -300,7 +300,7 @@ def open_judge(
         rooms=Rooms(
             place.workspace,
             room if boxed else None,
-            why_not="" if boxed else "no clean room: it needs bubblewrap",
+            why_not="" if boxed else "no clean room: it needs a sandbox with its own view",
             by_default=harness.settings.sandbox.clean_room,
             setups=setups,
         ),
