@@ -192,6 +192,17 @@ CASES = (
         )
         for what, (agent, title) in AROUND_FILES.items()
     ),
+    Case(
+        "a file under a linter may be gone by what another step was asked for",
+        Accepted(attempts=2),
+        files={"src/shop.py": "import os\n", "src/calc.py": "import os\n"},
+        plan=plan(
+            step("Take out src/shop.py", "test ! -e src/shop.py"),
+            step("Tidy up", "ruff check --no-cache --isolated src"),
+        ),
+        agent={"1": "rm src/shop.py", "2": "echo 'x = 1' > src/calc.py"},
+        tools=("ruff",),
+    ),
     *(
         Case(
             f"tests of {runner} that could not run before are signed off when they pass",
