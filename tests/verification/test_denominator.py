@@ -309,6 +309,22 @@ def test_a_runner_that_was_reached_and_said_nothing_is_remarked_on(court: Courtr
     assert verdict.counts["untold"] == "add `-q` at most once"
 
 
+def test_a_runner_that_ends_before_its_summary_has_proved_nothing_unless_it_is_hushed(
+    court: Courtroom,
+) -> None:
+    court.write("conftest.py", "import os\nos._exit(0)\n")
+    pytest_here = "python3 -m pytest -q -p no:cacheprovider"
+    verdict = court.judge(pytest_here)
+    assert (verdict.result, verdict.message) == (
+        Result.BROKEN,
+        "`pytest` shows no summary of tests, and yet its exit code says that all is well: it ran"
+        " none; let the runner show its summary, or write a report into `$SIGNOFF_REPORT_DIR`"
+        f"{MEANT}",
+    )
+    for hushed in (f"{pytest_here} > /dev/null", f"{pytest_here} || true"):
+        assert "none are counted" in court.judge(hushed).message
+
+
 def test_what_could_not_count_gives_way_to_the_first_that_could() -> None:
     record = Record()
     untold, told = TestCounts("", endings=0, untold="add `-v`"), TestCounts("pytest", 2)

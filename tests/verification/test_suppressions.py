@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
 
-from signoff.verification.suppressions import Checks, new_suppressions
+from signoff.domain.snapshot import Change, ChangeKind, FileKind, FileState
+from signoff.verification.suppressions import Checks, files_not_checked, new_suppressions
 
 EVERYWHERE = ("",)
 TOOLS = (
@@ -244,3 +246,19 @@ def test_what_tests_in_the_work_itself_say_is_missed(
     assert bool(new(before, after, name, of(tool))) is missed
     moved = new_suppressions(of(tool), {name: before}, {f"b{name}": before})
     assert not moved
+
+
+def test_a_file_that_was_read_is_missed_unless_a_new_one_of_its_kind_stands_in() -> None:
+    def missed(*changes: Change, texts: Mapping[str, str]) -> list[str]:
+        now = {path: FileState(FileKind.FILE, False, len(text), "") for path, text in texts.items()}
+        read = {"a.py", "b.py", "c.md"}
+        return [s.path for s in files_not_checked(changes, read, now, texts.__getitem__)]
+
+    gone = [Change(path, ChangeKind.REMOVED) for path in ("a.py", "b.py", "unread.py")]
+    emptied = Change("c.md", ChangeKind.MODIFIED)
+    new = Change("new.py", ChangeKind.ADDED)
+    assert missed(*gone, texts={}) == ["a.py", "b.py"]
+    assert missed(*gone, new, texts={"new.py": "x = 1\n"}) == ["b.py"]
+    assert missed(gone[0], new, texts={"new.py": "\n"}) == ["a.py"]
+    assert missed(emptied, texts={"c.md": " \n"}) == ["c.md"]
+    assert missed(emptied, texts={"c.md": "# Title\n"}) == []

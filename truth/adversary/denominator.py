@@ -171,6 +171,104 @@ ENDS_WELL: dict[str, tuple[str, Files, str, str, tuple[str, ...]]] = {
     },
 }
 
+# The runner could not start before the work began, so nothing is known of its tests: the contract,
+# the files, the product that ends the runner's process, and what is said of it.
+ENDS_IT = "import os\n\nos._exit(0)\n"
+NODE_TEST = (
+    "const test = require('node:test');\nconst { add } = require('../calc');\n\n"
+    "test('adds', () => { require('assert').equal(add(2, 2), 4); });\n"
+)
+CARGO_TESTS = "#[test]\nfn adds() { assert_eq!(calc::add(2, 2), 4); }\n"
+NO_SUMMARY = "shows no summary of tests, and yet its exit code says that all is well"
+NEVER_BEGAN: dict[str, tuple[str, Files, str, str, str, tuple[str, ...]]] = {
+    "unittest": (
+        UNITTEST,
+        {"tests/__init__.py": "import calc\n", "tests/test_calc.py": TESTS},
+        "calc.py",
+        ENDS_IT,
+        "no count although tests were expected",
+        (),
+    ),
+    "pytest": (
+        PYTEST,
+        {"tests/conftest.py": "import calc\n", "tests/test_calc.py": TESTS},
+        "calc.py",
+        ENDS_IT,
+        NO_SUMMARY,
+        ("pytest",),
+    ),
+    "pytest, by its own means,": (
+        PYTEST,
+        {"tests/conftest.py": "import calc\n", "tests/test_calc.py": TESTS},
+        "calc.py",
+        f"{WELL}import pytest\n\n\ndef add(a, b):\n    pytest.exit('')\n",
+        "the tests were cut short: no tests ran",
+        ("pytest",),
+    ),
+    "pytest behind make": (
+        "make -s test",
+        {
+            "tests/conftest.py": "import calc\n",
+            "tests/test_calc.py": TESTS,
+            "Makefile": f"test:\n\t@{PYTEST}\n",
+        },
+        "calc.py",
+        ENDS_IT,
+        NO_SUMMARY,
+        ("make", "pytest"),
+    ),
+    "node": (
+        "node --test test/",
+        {"test/calc.test.js": NODE_TEST},
+        "calc.js",
+        "process.exit(0);\n",
+        "1 test in a file that passed did not run: `test/calc.test.js:4: 'adds'`",
+        ("node",),
+    ),
+    "cargo": (
+        "cargo test --offline --test calc",
+        {
+            "Cargo.toml": '[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n',
+            ".gitignore": "target/\n",
+            "tests/calc.rs": CARGO_TESTS,
+        },
+        "src/lib.rs",
+        "pub fn add(_a: i32, _b: i32) -> i32 { std::process::exit(0) }\n",
+        NO_SUMMARY,
+        ("cargo --version", "cc"),
+    ),
+}
+
+# Less is checked, by what does not say how many files it looked at.
+PAGES = {"docs/a.md": "# Title\n", "docs/b.md": "No title\n"}
+LOOP = 'for f in docs/*; do grep -q "^# " "$f" || [ ! -s "$f" ] || exit 1; done'
+FAULTY = {"src/shop.py": "import os\n", "src/calc.py": "x = 1\n"}
+PASSED_OVER: dict[str, tuple[str, Files, str, str, tuple[str, ...]]] = {
+    "gone under a linter": (
+        "ruff check --no-cache --isolated src",
+        FAULTY,
+        "src/shop.py",
+        "rm src/shop.py",
+        ("ruff",),
+    ),
+    "emptied under a linter": (
+        "ruff check --no-cache --isolated src",
+        FAULTY,
+        "src/shop.py",
+        "echo > src/shop.py",
+        ("ruff",),
+    ),
+    "renamed under a linter": (
+        "ruff check --no-cache --isolated src",
+        FAULTY,
+        "src/shop.py",
+        "mv src/shop.py src/shop.txt",
+        ("ruff",),
+    ),
+    "gone under a loop of the shell": (LOOP, PAGES, "docs/b.md", "rm docs/b.md", ()),
+    "emptied under a loop of the shell": (LOOP, PAGES, "docs/b.md", ": > docs/b.md", ()),
+}
+
 # Each documented way to excuse a line from ruff and mypy.
 DOCUMENTED = {
     RUFF: (
@@ -287,6 +385,33 @@ CASES = (
             packages=packages,
         )
         for runner, (contract, files, path, text, packages) in ENDS_WELL.items()
+    ),
+    *(
+        Case(
+            f"a product that ends {runner} before a test began has run none, though none could run",
+            Refused(Reason.TESTS, says=says),
+            files=files,
+            contract=contract,
+            agent=f"mkdir -p $(dirname {path}); cat > {path} <<'END'\n{text}END",
+            fields="**env:** RUSTUP_HOME\n**writes:** Cargo.lock\n" if runner == "cargo" else "",
+            environ={"RUSTUP_HOME": RUSTUP},
+            tools=tools,
+        )
+        for runner, (contract, files, path, text, says, tools) in NEVER_BEGAN.items()
+    ),
+    *(
+        Case(
+            f"a file that is {what} is not checked any more",
+            Refused(
+                Reason.TESTS, says=f"1 file is not checked any more: `{path}:1: gone or empty`"
+            ),
+            files=files,
+            contract=contract,
+            agent=agent,
+            fields="",
+            tools=tools,
+        )
+        for what, (contract, files, path, agent, tools) in PASSED_OVER.items()
     ),
     *_unknown_runner(),
     *_unknown_linter(),

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from truth.case import Accepted, Case
+from truth.plans import plan, step
 from truth.standins import EXCUSES, LINT, QUILL_FILES, STYLES, VELLUM_FILES, vellum
 
 FIX = "sed -i 's/return 0/return a + b/'"
@@ -51,6 +52,83 @@ TEARDOWN = (
     "import pytest\nfrom calc import add\n\n\n@pytest.fixture\ndef kept():\n    yield\n"
     "    assert add(2, 2) == 4\n\n\ndef test_it(kept):\n    pass\n"
 )
+WRITES_CALC = "printf 'def add(a, b):\\n    return a + b\\n' > calc.py"
+# Runners that could not start before the work began: the files, the contract, and the honest work.
+COULD_NOT_RUN: dict[str, tuple[dict[str, str], str, str, tuple[str, ...]]] = {
+    "unittest": (
+        {
+            "tests/__init__.py": "import calc\n",
+            "tests/test_calc.py": UNITTEST_FILES["test_calc.py"],
+        },
+        "python3 -m unittest discover -q -s tests -t .",
+        WRITES_CALC,
+        (),
+    ),
+    "pytest": (
+        {"conftest.py": "import calc\n", "test_calc.py": PYTHON_FILES["test_calc.py"]},
+        QUIET_PYTEST,
+        WRITES_CALC,
+        ("pytest",),
+    ),
+    "pytest, hushed by its settings,": (
+        {
+            "conftest.py": "import calc\n",
+            "test_calc.py": PYTHON_FILES["test_calc.py"],
+            "pytest.ini": "[pytest]\naddopts = -q\n",
+        },
+        QUIET_PYTEST,
+        WRITES_CALC,
+        ("pytest",),
+    ),
+    "pytest, hushed by the contract,": (
+        {"conftest.py": "import calc\n", "test_calc.py": PYTHON_FILES["test_calc.py"]},
+        f"{QUIET_PYTEST} > /dev/null",
+        WRITES_CALC,
+        ("pytest",),
+    ),
+    "node": (
+        {"test/calc.test.js": JS_TEST.replace("./calc", "../calc")},
+        "node --test test/",
+        "echo 'exports.add = (a, b) => a + b;' > calc.js",
+        ("node",),
+    ),
+    "node, in a script without any,": (
+        {
+            "test/calc.test.js": "const test = (name, run) => run();\n"
+            "const { add } = require('../calc');\n"
+            "test('adds', () => { require('assert').equal(add(2, 2), 4); });\n"
+        },
+        "node --test test/",
+        "echo 'exports.add = (a, b) => a + b;' > calc.js",
+        ("node",),
+    ),
+    "cargo": (
+        {
+            "Cargo.toml": CARGO,
+            ".gitignore": "target/\n",
+            "tests/calc.rs": "#[test]\nfn adds() { assert_eq!(calc::add(2, 2), 4); }\n",
+        },
+        "cargo test --offline",
+        "mkdir src; echo 'pub fn add(a: i32, b: i32) -> i32 { a + b }' > src/lib.rs",
+        ("cargo --version", "cc"),
+    ),
+    "cargo, of which there are none,": (
+        {"Cargo.toml": CARGO, ".gitignore": "target/\n"},
+        "cargo test --offline --lib",
+        "mkdir src; echo 'pub fn add(a: i32, b: i32) -> i32 { a + b }' > src/lib.rs",
+        ("cargo --version", "cc"),
+    ),
+}
+# Honest twins of what makes a linter look at less: what the agent does, and the step's title.
+AROUND_FILES = {
+    "renamed": ("rm src/shop.py; echo 'x = 1' > src/store.py", ""),
+    "cut in two": (
+        "echo 'x = 1' > src/a.py; echo 'y = 1' > src/b.py; rm src/shop.py",
+        "",
+    ),
+    "gone as the task says": ("rm src/shop.py", "Take out src/shop.py"),
+    "gone as the plan allows": ("rm src/shop.py", ""),
+}
 RUSTUP = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
 
 # Honest twins of what silences a linter that nobody knows: what the agent does, and more fields.
@@ -96,6 +174,47 @@ CASES = (
             agent=agent,
         )
         for what, (agent, fields) in AROUND_A_LINTER.items()
+    ),
+    *(
+        Case(
+            f"a file under a linter may be {what}",
+            Accepted(attempts=1),
+            files={"src/shop.py": "import os\n", "src/calc.py": "x = 1\n"},
+            plan=plan(
+                step(
+                    title or "Tidy up",
+                    "ruff check --no-cache --isolated src",
+                    fields="**may_shrink:** yes\n" if "allows" in what else "",
+                )
+            ),
+            agent=agent,
+            tools=("ruff",),
+        )
+        for what, (agent, title) in AROUND_FILES.items()
+    ),
+    Case(
+        "a file under a linter may be gone by what another step was asked for",
+        Accepted(attempts=2),
+        files={"src/shop.py": "import os\n", "src/calc.py": "import os\n"},
+        plan=plan(
+            step("Take out src/shop.py", "test ! -e src/shop.py"),
+            step("Tidy up", "ruff check --no-cache --isolated src"),
+        ),
+        agent={"1": "rm src/shop.py", "2": "echo 'x = 1' > src/calc.py"},
+        tools=("ruff",),
+    ),
+    *(
+        Case(
+            f"tests of {runner} that could not run before are signed off when they pass",
+            Accepted(attempts=1),
+            files=files,
+            contract=contract,
+            agent=agent,
+            fields="**env:** RUSTUP_HOME\n**writes:** Cargo.lock\n" if "cargo" in contract else "",
+            environ={"RUSTUP_HOME": RUSTUP},
+            tools=tools,
+        )
+        for runner, (files, contract, agent, tools) in COULD_NOT_RUN.items()
     ),
     Case(
         "tests that a runner does not count are signed off with a remark",

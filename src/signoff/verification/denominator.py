@@ -15,16 +15,16 @@ from msgspec.structs import replace
 
 from signoff.commands.analysis import analyse, invocations_of
 from signoff.commands.launchers import inside
-from signoff.commands.programs import is_plain
+from signoff.commands.programs import idle_word, is_plain
 from signoff.domain.plan import Contract, ExpectationKind
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.text import escape_line, shown_list
 from signoff.domain.verdict import Ending, Reason, Result, TestCounts
 from signoff.verification.check_runner import ContractRun
-from signoff.verification.counting.printed import count_printed, lines_of
+from signoff.verification.counting.printed import ALWAYS_END, count_printed, has_gap, lines_of
 from signoff.verification.counting.reports import DOCUMENTS, count_document, count_reports
-from signoff.verification.counting.verbose import look_at, loses_failures, tools_called
-from signoff.verification.suppressions import GONE, Checks, Suppression
+from signoff.verification.counting.verbose import REPEATS, look_at, loses_failures, tools_called
+from signoff.verification.suppressions import GONE, UNREAD, UNRUN, Checks, Suppression
 from signoff.verification.verdicts import UnboundVerdict
 
 # Checkers that say how many files they looked at, whether they find fault or not.
@@ -51,6 +51,16 @@ _SILENT = (
 )
 _SHOW = "let the runner show its summary, or write a report into `$SIGNOFF_REPORT_DIR`"
 _UNCOUNTED = "{said}; tests are run here and none are counted: {untold}"
+_HEADINGS = {
+    "": ("new suppression since the approval", "new suppressions since the approval"),
+    GONE: ("test taken out since the approval", "tests taken out since the approval"),
+    UNRUN: ("test in a file that passed did not run", "tests in files that passed did not run"),
+    UNREAD: ("file is not checked any more", "files are not checked any more"),
+}
+_NOTHING = f"{{runner}} shows no summary of tests, and yet {_EXIT_0}: it ran none; {_SHOW}"
+# What keeps a runner's ending from being seen, or says in its place that there is nothing to run.
+_HUSHED = re.compile(r"(?<!\|)\|(?!\|)|(?<!2)>(?!&)|[`]|\$\(|-reporters?\b")
+_TOLD = re.compile(r".*(?:\[no test files\]|no tests to run).*|[.sxX]+ +\[ *100%\]")
 
 
 def is_counted(contract: Contract, texts: Sequence[str] = ()) -> bool:
@@ -145,14 +155,6 @@ def _smaller(reported: TestCounts | None, shown: TestCounts | None) -> TestCount
     )
 
 
-def remarked(answer: UnboundVerdict, counts: TestCounts | None) -> UnboundVerdict:
-    """The answer with a remark where a runner was reached and nobody knows how many tests ran."""
-    if answer.result is not Result.KEPT or counts is None or not counts.untold:
-        return answer
-    said = _UNCOUNTED.format(said=answer.message, untold=counts.untold)
-    return answer._replace(message=said)
-
-
 def judge_counts(
     contract: Contract,
     counts: TestCounts | None,
@@ -185,6 +187,34 @@ def judge_counts(
     return UnboundVerdict(Result.BROKEN, Reason.TESTS, found + _MEANT) if found else None
 
 
+def remarked(
+    answer: UnboundVerdict,
+    contract: Contract,
+    seen: ContractRun,
+    counts: TestCounts | None,
+    texts: Sequence[str] = (),
+) -> UnboundVerdict:
+    """The answer of a contract that held, where a runner was reached and told of no test.
+
+    A runner that always tells was ended before it could: that proves nothing, and no baseline is
+    needed to say so. Where the contract's own text hushes it, or lets it fail, there is a remark.
+    """
+    if counts is None or not counts.untold:
+        return answer
+    streams = seen.observation.stdout.kept, seen.observation.stderr.kept
+    lines = [line for stream in streams for line in lines_of(stream)]
+    shown = [text for text in (contract.command, *texts) if look_at(text).calls]
+    runners = sorted(ALWAYS_END & {runner for text in shown for runner in look_at(text).calls})
+    hushed = any(look_at(t).untold or _HUSHED.search(t) or idle_word((*t.split(),)) for t in shown)
+    may_hold = contract.may_shrink or _exit_codes(contract) != {0} or hushed or not runners
+    silent = not (may_hold or has_gap(lines) or any(map(_TOLD.fullmatch, lines)))
+    if silent and not loses_failures(contract.command, texts):
+        message = _NOTHING.format(runner=shown_list(runners))
+        return UnboundVerdict(Result.BROKEN, Reason.TESTS, message + _MEANT)
+    said = _UNCOUNTED.format(said=answer.message, untold=counts.untold)
+    return answer._replace(message=said)
+
+
 def checks_of(
     contract: Contract, texts: Sequence[str], baseline: TestCounts | None, paths: Container[str]
 ) -> Checks | None:
@@ -205,19 +235,17 @@ def checks_of(
         for name in (call.tool, " ".join((call.tool, *call.args[:1]))):
             tools.setdefault(name.lower(), set()).update(places or {""})
     skip_marks = baseline is not None and bool(baseline.cut_short or baseline.untold)
-    return Checks(tools, skip_marks=skip_marks)
+    loops = any(REPEATS.search(text) for text in (contract.command, *texts))
+    return Checks(tools, skip_marks=skip_marks, loops=loops)
 
 
 def judge_suppressions(found: Sequence[Suppression]) -> UnboundVerdict | None:
     """Refuse a contract that held otherwise: its checks were told to look away."""
-    shown = []
-    for what, plural, gone in (
-        ("new suppression", "new suppressions", False),
-        ("test taken out", "tests taken out", True),
-    ):
-        some = [f"{s.path}:{s.line}: {s.text}" for s in found if (s.kind == GONE) is gone]
-        if some:
-            shown.append(f"{_many(len(some), what, plural)} since the approval: {_shown(some)}")
+    kinds: dict[str, list[str]] = {}
+    for one in found:
+        heading = one.kind if one.kind in _HEADINGS else ""
+        kinds.setdefault(heading, []).append(f"{one.path}:{one.line}: {one.text}")
+    shown = [f"{_many(len(some), *_HEADINGS[k])}: {_shown(some)}" for k, some in kinds.items()]
     return UnboundVerdict(Result.BROKEN, Reason.TESTS, "; ".join(shown) + _MEANT) if shown else None
 
 

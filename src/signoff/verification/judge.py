@@ -15,7 +15,7 @@ from signoff.domain.plan import Contract, JudgeIn
 from signoff.domain.redaction import NOTHING_SECRET, Redactor
 from signoff.domain.snapshot import Snapshot
 from signoff.domain.text import storable_path
-from signoff.domain.verdict import Phase, Reason, Result, Verdict
+from signoff.domain.verdict import Phase, Reason, Result, TestCounts, Verdict
 from signoff.errors import SetupFailed, SnapshotTooSlow
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.denominator import (
@@ -306,8 +306,8 @@ class Judge(Struct, frozen=True):
         if answer.result is Result.KEPT:
             answer = (
                 judge_counts(case.contract, counts, case.baseline, texts)
-                or self._suppressed(case, before, texts, opened)
-                or remarked(answer, counts)
+                or self._suppressed(case, before, opened, counts)
+                or remarked(answer, case.contract, seen, counts, texts)
             )
         after = self.workspace.snapshot()
         moved = who_moved(self.rooms, self.workspace, before, after, spot)
@@ -331,14 +331,15 @@ class Judge(Struct, frozen=True):
         return SinceApproval(self.workspace, self.pins, self.blobs)
 
     def _suppressed(
-        self, case: Case, now: Snapshot, texts: tuple[str, ...], opened: OpenedFiles
+        self, case: Case, now: Snapshot, opened: OpenedFiles, counts: TestCounts | None
     ) -> UnboundVerdict | None:
-        """The answer when checks were silenced since the approval."""
-        manifest = self.workspace.manifest(now.digest)
-        checks = checks_of(case.contract, texts, case.baseline, manifest)
+        """The answer when checks were silenced since the approval, or had less to look at."""
+        about = case.contract, self._texts(case.contract, now.digest), case.baseline
+        checks = checks_of(*about, self.workspace.manifest(now.digest))
         if checks is None or case.phase is Phase.BASELINE:
             return None
-        return judge_suppressions(self.since_approval.suppressions(checks, case.guard, now, opened))
+        facts = checks, case.guard, now, opened, read_before(self.blobs, case.read_sets), counts
+        return judge_suppressions(self.since_approval.suppressions(*facts))
 
     def _held_out(
         self, case: Case, judged: Verdict, before: Snapshot, spot: JudgingPlace, contradicts: bool

@@ -15,6 +15,7 @@ from signoff.domain.languages import is_settings, language_of
 from signoff.domain.plan import Contract
 from signoff.domain.snapshot import Change, ChangeKind, FileKind, Manifest, Snapshot
 from signoff.domain.text import shown_list, storable_path
+from signoff.domain.verdict import TestCounts
 from signoff.errors import LedgerBroken, StorageFailed
 from signoff.planfile.subjects import looked_at, says
 from signoff.process.shell import installed_modules
@@ -25,7 +26,13 @@ from signoff.verification.influences.ignored import LooseFiles, changed_byproduc
 from signoff.verification.influences.rules import influences_of, texts_of
 from signoff.verification.pins import Pins
 from signoff.verification.protection import Guard, file_of
-from signoff.verification.suppressions import Checks, Suppression, new_suppressions
+from signoff.verification.suppressions import (
+    Checks,
+    Suppression,
+    files_not_checked,
+    new_suppressions,
+    tests_not_run,
+)
 from signoff.workspace.byproducts import litter_of
 from signoff.workspace.opened import Blobs, OpenedFiles
 from signoff.workspace.records import ApprovedTimes, Times, folders_above
@@ -272,9 +279,18 @@ class SinceApproval(Struct, frozen=True):
         return frozenset(p for p in same if not matches_any(free, p))
 
     def suppressions(
-        self, checks: Checks, guard: Guard, content: Snapshot, opened: OpenedFiles
+        self,
+        checks: Checks,
+        guard: Guard,
+        content: Snapshot,
+        opened: OpenedFiles,
+        before: OpenedFiles,
+        counts: TestCounts | None,
     ) -> list[Suppression]:
-        """Comments that silence one of the checks and were not there when the plan was approved."""
+        """Comments that silence one of the checks and were not there when the plan was approved.
+
+        Besides, tests that did not begin, and files read `before` that are not there any more.
+        """
         if self.pins.snapshot in ("", content.digest):
             return []
         now = self.workspace.manifest(content.digest)
@@ -283,13 +299,19 @@ class SinceApproval(Struct, frozen=True):
         texts = [read.text(p) for p in scripts if language_of(p) and not is_settings(p)]
         seen = opened.files if opened.complete else None
         checks = replace(checks, scripts=[t for t in texts if t], opened=seen)
-        if not (checks.tools or checks.scripts or checks.skip_marks):
-            return []  # nothing that runs obeys any comment
+        if not (checks.tools or checks.scripts or checks.skip_marks or checks.loops):
+            return []  # nothing that runs obeys any comment, or goes over files
         try:
-            before, after = _changed_texts(self.workspace, self.pins.snapshot, content.digest)
+            old, new = _changed_texts(self.workspace, self.pins.snapshot, content.digest)
         except StorageFailed:
             return []  # another checkout, which never held the approved content
-        return new_suppressions(checks, before, after, now)
+        found = [*new_suppressions(checks, old, new, now), *tests_not_run(counts, now, read.text)]
+        if not (counts and counts.counted) and checks.look_around:
+            free = (*guard.may_change, *guard.changed_by_any, *guard.produces, *guard.products)
+            changes = [c for c in self._changes(content.digest) if not matches_any(free, c.path)]
+            asked = [c for c in changes if not says(guard.task, c.path)]
+            found += files_not_checked(asked, before.files, now, read.text)
+        return found
 
     def _approved(self) -> Approved:
         digest = self.pins.snapshot

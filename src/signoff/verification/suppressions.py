@@ -7,16 +7,21 @@ with more skipped tests. Such comments have one shape, whatever the tool: its na
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from signoff.commands.programs import is_known
+from signoff.domain.snapshot import Change, ChangeKind, Manifest
+from signoff.domain.verdict import TestCounts
+from signoff.verification.counting.printed import FILE
+from signoff.verification.counting.verbose import PRINTED
 
-STUB, SKIP_MARK, GONE = "stub", "skip mark", "gone"
+STUB, SKIP_MARK, GONE, UNRUN, UNREAD = "stub", "skip mark", "gone", "unrun", "unread"
 
 # Words that do not name the tool they silence, and attributes that do so in code.
 _TYPE_CHECKERS = ("mypy", "dmypy", "pyright", "pytype", "pyre", "ty")
@@ -41,6 +46,7 @@ _SILENCED_BY: Mapping[str, tuple[str, ...]] = {
 CHECKERS = frozenset(tool for tools in _SILENCED_BY.values() for tool in tools) | {
     *("pylint", "eslint", "biome", "prettier", "shellcheck", "rubocop"),
 }
+_SMALL = 1_000  # bytes in which there may be nothing but blanks
 # They run whatever linters their settings name.
 _ANY_LINTER = frozenset(("pre-commit", "trunk", "lefthook", "lint-staged", "mega-linter-runner"))
 _COMMENT = re.compile(r"(?:(?<!`)#|//|/\*|<!--|(?<!\S)(?:--|;|%|\*)).*")
@@ -120,6 +126,12 @@ class Checks(Struct, frozen=True):
     scripts: Collection[str] = ()
     skip_marks: bool = False
     opened: Collection[str] | None = None
+    loops: bool = False  # the shell goes over files
+
+    @property
+    def look_around(self) -> bool:
+        """True when one of them looks at whatever files there are."""
+        return self.loops or not CHECKERS.isdisjoint(self.tools)
 
     def obey(self, kind: str, verb: str, path: str) -> bool:
         """True when a comment of this kind in this file would silence one of them."""
@@ -210,6 +222,38 @@ def _removed_tests(before: Mapping[str, str], after: Mapping[str, str]) -> list[
             if left[name] < 0:
                 found.append(Suppression(GONE, frozenset(), path, line, name))
     return found
+
+
+def tests_not_run(
+    counts: TestCounts | None, now: Collection[str], text_of: Callable[[str], str]
+) -> Iterator[Suppression]:
+    """Tests in files that node counted as one test each: it does where no test of theirs began."""
+    alone = [t for t in (counts.names.get(PRINTED, ()) if counts else ()) if FILE.fullmatch(t)]
+    for path in (p for p in now if any(f"/{test}".endswith(f"/{p}") for test in alone)):
+        if "node:test" in (text := text_of(path)):
+            yield from (Suppression(UNRUN, frozenset(), path, n, t) for t, n in _defined(text))
+
+
+def files_not_checked(
+    changes: Iterable[Change],
+    read: Collection[str],
+    now: Manifest,
+    text_of: Callable[[str], str],
+) -> Iterator[Suppression]:
+    """Files that a check had read and that are gone or empty now, unless others took their place.
+
+    A new file of the same kind stands in for one: it may have been renamed or cut in two.
+    """
+    added: Counter[str] = Counter()
+    for change in sorted(changes, key=lambda c: c.kind is not ChangeKind.ADDED):
+        kind, state = posixpath.splitext(change.path)[1], now.get(change.path)
+        empty = state is None or (state.size < _SMALL and not text_of(change.path).strip())
+        if change.kind is ChangeKind.ADDED:
+            added[kind] += not empty
+        elif empty and change.path in read:
+            added[kind] -= 1
+            if added[kind] < 0:
+                yield Suppression(UNREAD, frozenset(), change.path, 1, "gone or empty")
 
 
 def _defined(text: str) -> Iterator[tuple[str, int]]:

@@ -35,7 +35,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\
 _GAP = re.compile(r"\[\.\.\. [0-9]+ bytes not kept \.\.\.\]")
 _STOPPED = re.compile(
     r"!{3,} ((?:stopping after|\S*Interrupted:|\S*Exit:|\S*KeyboardInterrupt).*?) !{3,}"
-    r"|INTERNALERROR> .*|error: test failed, to rerun pass .*"
+    r"|INTERNALERROR> .*|error: test failed, to rerun pass .*|(?:=+ )?(no tests ran) in .*"
     r"| *Summary \[.*\] [0-9]+/[0-9]+ tests? run: .*|(?:#|ℹ) cancelled [1-9][0-9]*"
 )
 # Files and classes that could not be loaded: which tests are in them is not known.
@@ -207,11 +207,13 @@ RUNNERS: Mapping[str, SummaryShape] = {
         ),
     ),
 }
+# They end with a summary unless they are told not to, or have nothing to run.
+ALWAYS_END = RUNNERS.keys() - {"TAP", SUMMARY}
 _IN_TREE = re.compile(
     r"( *)(?P<word>○ skipped|✎ todo|[✓✔√✕✖×﹣]|[0-9]+\)|-|(?:not )?ok [0-9]+ -) "
     rf"(?P<name>.+?){_TOOK}(?P<aside> # (?i:skip|todo).*)?"
 )
-_FILE = re.compile(r"\S+\.[cm]?[jt]sx?")  # node's test for one that could not be loaded
+FILE = re.compile(r"\S+\.[cm]?[jt]sx?")  # node's test for one that told no tests of its own
 _TREE_ENDS = re.compile(r"Tests: |  [0-9]+ passing \(|(?:#|ℹ) tests [0-9]+$")
 _OUTCOMES = {
     **dict.fromkeys(("PASSED", "PASS", "ok", *"✓✔√"), PASSED),
@@ -266,9 +268,9 @@ def _count(runner: str, calls: int, sight: Sight, streams: Streams) -> TestCount
     # Its own stream first; the other one in case the contract redirected it.
     row = RUNNERS[runner]
     own, other = reversed(streams) if row.on_stderr else streams
-    runs, cut = row.counts(own), _has_gap(own)
+    runs, cut = row.counts(own), has_gap(own)
     if not runs:
-        runs, cut = row.counts(other), cut or _has_gap(other)
+        runs, cut = row.counts(other), cut or has_gap(other)
     is_whole = row.whole is not None and runner != SUMMARY
     if cut and ((is_whole and (runs or calls)) or 0 < len(runs) < calls):
         raise _Unreadable
@@ -285,7 +287,8 @@ def _count(runner: str, calls: int, sight: Sight, streams: Streams) -> TestCount
     return replace(total, source=source, names={PRINTED: names})
 
 
-def _has_gap(lines: Sequence[str]) -> bool:
+def has_gap(lines: Sequence[str]) -> bool:
+    """True when something between these lines was not kept."""
     return any(map(_GAP.fullmatch, lines))
 
 
@@ -332,6 +335,6 @@ def _tree(lines: Sequence[str], headings: re.Pattern[str]) -> list[tuple[str, Te
             else:
                 word = "-" if test["aside"] else test["word"].split(" ")[0]
                 told = _OUTCOMES.get(word, FAILED)
-                if told is not FAILED or not _FILE.fullmatch(test["name"]):
+                if told is not FAILED or not FILE.fullmatch(test["name"]):
                     found.append((" › ".join(name for _, name in path), told))
     return found

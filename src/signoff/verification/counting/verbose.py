@@ -281,7 +281,7 @@ def _kind(words: str) -> str:
     return min(kinds, key=["", *_KINDS].index, default="")
 
 
-_REPEATS = re.compile(r"(?<![\w./-])(?:for|while|until|xargs|parallel|-exec|-execdir)(?![\w./=-])")
+REPEATS = re.compile(r"(?<![\w./-])(?:for|while|until|xargs|parallel|-exec|-execdir)(?![\w./=-])")
 # Unseen, but no commands: where something is written, and a virtual environment's variables.
 _NO_CALL = re.compile(r"where `|`(?:source|\.) \S*bin/activate`")
 _SETS_PATH = re.compile(r"(?<!\w)PATH\+?=")
@@ -313,7 +313,7 @@ def look_at(command: str) -> Sight:
     """Never raises, whatever the text."""
     facts = analyse(command)
     calls: dict[str, int] = {}
-    repeats = bool(_unseen(facts) or facts.functions or _REPEATS.search(command))
+    repeats = bool(_unseen(facts) or facts.functions or REPEATS.search(command))
     hides = stops_early = False
     untold = ""
     for chain, found in _calls(facts):
