@@ -125,7 +125,8 @@ def _judged(data: Mapping[str, Any]) -> str:
     # The message of a tampering begins with the word.
     result = "" if data["reason"] == Reason.TAMPERED else f"{data['result']}: "
     printed = data["output_tail"] or data.get("heldout_tail", "")
-    return result + data["message"] + ("" if data["reason"] in _SAYS_ALL else _last_line(printed))
+    quoted = "" if data["reason"] in _SAYS_ALL else _last_line(printed)
+    return f"{result}{data['message']}{quoted}"
 
 
 def _last_line(output: str) -> str:
