@@ -162,7 +162,7 @@ DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
-    | {"prices", "disk", "run", "judge"}
+    | {"prices", "disk", "run", "judge", "content"}
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
 _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -176,6 +176,13 @@ class SandboxChoice(StrEnum):
     NAMESPACES = "namespaces"
     LANDLOCK = "landlock"
     NONE = "none"
+
+
+class RunOn(StrEnum):
+    """Machines on which a run is driven: this one, or those of the workers."""
+
+    HERE = "here"
+    WORKERS = "workers"
 
 
 class Sandbox(Struct, frozen=True):
@@ -209,6 +216,8 @@ class Settings(Struct, frozen=True):
     auto_approve: bool = False  # user only
     sandbox: Sandbox = Sandbox()  # user only
     jobs: int = 1  # user only; attempts of one run at the same time
+    on_workers: bool = False  # user only; runs go to workers unless the command line says otherwise
+    remote: str | None = None  # user only; the git remote by which content goes to workers
     quota: int | None = None  # user only; bytes that the home folder should not exceed
     agent: SessionPolicy = field(default_factory=SessionPolicy)
     setup: Setup | None = None
@@ -273,7 +282,8 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         vault=read_text(own, "vault", str(own_path)),
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
         sandbox=_sandbox(own, str(own_path)),
-        jobs=_jobs(own, str(own_path)),
+        **_run(own, str(own_path)),
+        remote=_remote(own, str(own_path)),
         quota=_quota(own, str(own_path)),
         agent=read_agent(own, shared, str(own_path), repository_file),
         setup=_setup(shared, repository_file),
@@ -364,9 +374,19 @@ def _quota(data: Mapping[str, Any], where: str) -> int | None:
     return None if size is None else int(float(size[1]) * _BYTES_IN[size[2].lower()])
 
 
-def _jobs(data: Mapping[str, Any], where: str) -> int:
-    table, place = read_table(data, "run", ("jobs",), where)
-    return read_number(table, "jobs", place, default=1, most=MOST_JOBS)
+def _run(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    table, place = read_table(data, "run", ("jobs", "on"), where)
+    on = read_choice(table, "on", RunOn.HERE, place)
+    jobs = read_number(table, "jobs", place, default=1, most=MOST_JOBS)
+    return {"jobs": jobs, "on_workers": on is RunOn.WORKERS}
+
+
+def _remote(data: Mapping[str, Any], where: str) -> str | None:
+    table, place = read_table(data, "content", ("remote",), where)
+    remote = read_text(table, "remote", place)
+    if (remote or "").startswith("-"):
+        raise ConfigInvalid(f"`{place}`: `remote` must be an address", 'remote = "ssh://…/x.git"')
+    return remote
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:
