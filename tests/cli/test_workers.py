@@ -212,6 +212,51 @@ def test_a_worker_whom_nobody_trusts_any_more_stops(desk: Desk, machine: Machine
     accepted_once(desk, "1", "2")
 
 
+def test_a_run_goes_to_who_plays_its_roles_and_on_to_others_when_that_one_is_stopped(
+    desk: Desk, machine: Machines
+) -> None:
+    gate = desk.agents / "gate"
+    desk.agent(f"{NOTES}; {until(gate)}")
+    two_steps(desk)
+    machine("one").trust().join("--roles", "reviewer")
+    handed = desk.start("run", "PLAN.md", "--yes", "--on", "workers")
+    missing = b"no worker that is there plays `coder`; 1 run waits"
+    handed.until(lambda: missing in handed.err.read_bytes())
+    second = machine("two").trust().join("--roles", "coder,reviewer")
+    handed.until(lambda: at_work(desk) == 1)
+    machine("three").trust().join()
+    second.process.terminate()
+    second.end().exits(0)
+    gate.touch()
+    handed.end().exits(0)
+    accepted_once(desk, "1", "2")
+    by = {e["data"]["worker"]["name"] for e in desk.entries("verdict") if e["attempt"]}
+    assert by == {"three"}
+
+
+def test_the_set_up_command_makes_what_checks_and_agents_need(
+    desk: Desk, machine: Machines
+) -> None:
+    desk.agent("cat deps/tool > notes").file(".gitignore", "deps/\n")
+    setup = '[setup]\ncommand = "mkdir deps && echo made > deps/tool"\n'
+    desk.file("signoff.toml", f"{desk.read('signoff.toml')}{setup}")
+    desk.plan(step("First", 'test "$(cat deps/tool notes)" = "$(printf "made\\nmade")"'))
+    machine("one").trust().join()
+    desk.run("--yes", "--on", "workers").exits(0)
+    assert desk.read("notes") == "made\n"
+    assert not (desk.workspace / "deps").exists()
+
+
+def test_a_program_that_is_not_the_approved_one_is_refused(desk: Desk, machine: Machines) -> None:
+    desk.agent(NOTES).tool("measure", "grep -q 1 notes").file("notes", "0\n")
+    desk.plan(step("First", "measure"))
+    desk.about_plan("approve", "--yes").exits(0)
+    desk.tool("measure", "exit 0")
+    machine("one").trust().join()
+    desk.run("--on", "workers").fails(6, "what was approved differs on", "`measure` was")
+    assert desk.entries("run.started") == []
+
+
 def test_what_is_missing_is_said_before_anything_is_sent(desk: Desk, postgres_url: str) -> None:
     desk.agent(NOTES)
     two_steps(desk)
