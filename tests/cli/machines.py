@@ -13,7 +13,7 @@ from signoff.process.sandboxes import best_isolation
 from tests.cli.ended import LIMIT_S, Ended, Running
 from tests.cli.kit import Desk
 
-LEASE_S = 3
+LEASE_S = 6  # less than this, and a busy machine misses its own signs of life
 
 
 @dataclass

@@ -109,8 +109,11 @@ def run_on_workers(harness: Harness, place: PlanLocation, options: RunOptions) -
             pulled = pull_plan(harness, place)
             if pulled.changed:
                 options.tell(f"brought up to date here: {shown_list(pulled.changed, _NAMED)}")
-        except PlanConflict as error:
-            options.tell(f"the workspace was not brought up to date: {error.message}")
+        except (PlanConflict, Held, ContentUnreachable) as error:
+            options.tell(
+                f"the workspace was not brought up to date: {error.message}"
+                f" (signoff pull {place.quoted})"
+            )
     return report_run(harness, place, outcome)
 
 

@@ -193,7 +193,8 @@ class WorkerProcess:
             self._server = Server(self._url, str(self.name), self.options.roles, self._perform)
             self.options.tell(f"worker `{self.name.name}` is at work")
             # Not here: while the database is away, the engine waits for it, whoever wants to stop.
-            threading.Thread(target=self._keep_looking, daemon=True).start()
+            for act in (self._sign_of_life, self._look_around):  # looking takes longer
+                threading.Thread(target=self._keep, args=(act,), daemon=True).start()
             self.options.stop.wait()
             if self._failure is not None:
                 raise self._failure
@@ -203,11 +204,11 @@ class WorkerProcess:
                 self._wait_for_drives()
                 leave(self._harness.ledger.database, self.name)
 
-    def _keep_looking(self) -> None:
+    def _keep(self, act: Callable[[], None]) -> None:
         pause = min(self.options.lease_s / RENEWALS_PER_TERM, 5.0)
         while not self.options.stop.wait(pause):
             try:
-                self._look_around()
+                act()
             except StorageFailed:
                 continue  # a database that is away comes back, or others take over
             except SignoffError as error:
@@ -215,7 +216,6 @@ class WorkerProcess:
                 self.options.stop.set()
 
     def _look_around(self) -> None:
-        self._sign_of_life()
         if not is_trusted(self._harness.ledger, self.name):
             raise NotApproved(
                 f"nobody trusts worker `{self.name.name}` any more",
