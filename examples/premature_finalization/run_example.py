@@ -29,7 +29,7 @@ from models import (
 )
 
 import signoff
-from signoff.settings.loading import BatchPolicy, EvidenceRule, SelfSetRule, SessionPolicy
+from signoff.settings.policy import BatchPolicy, EvidenceRule, SelfSetRule, SessionPolicy
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script
 

@@ -299,6 +299,12 @@ class ProofInvalid(SignoffError):
     default_hint = "ask whoever made it for it again, and compare the sha256 of the file"
 
 
+class ContentUnreachable(SignoffError):
+    """Content could not be sent to, or fetched from, the remote that workers share."""
+
+    default_hint = "check `[content] remote` in your own configuration, and git's access to it"
+
+
 class KeyUnusable(SignoffError):
     """A key for receipts cannot be used; the one in the home folder is never replaced."""
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from signoff.errors import StorageFailed, UsageError
 from signoff.places import ATTEMPT_VARIABLE, DATABASE_VARIABLE, HOME_VARIABLE, resolve_home
-from signoff.settings.loading import SessionPolicy, load_settings
+from signoff.settings.loading import load_settings
+from signoff.settings.policy import SessionPolicy
 from signoff.storage.home import Home, open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 from signoff.usecases.harness import Harness, known_secrets

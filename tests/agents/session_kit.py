@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from signoff.agents.session import PlanSession, SessionReport
 from signoff.domain.ledger import Choice, Entry, Kind
 from signoff.domain.session import ToolCall
-from signoff.settings.loading import SessionPolicy
+from signoff.settings.policy import SessionPolicy
 from signoff.usecases.harness import Harness, find_plan
 from signoff.usecases.inbox import answer
 from signoff.usecases.open_session import open_session, sign

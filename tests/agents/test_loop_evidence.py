@@ -10,7 +10,7 @@ import pytest
 
 import signoff
 from signoff.domain.session import SessionStanding
-from signoff.settings.loading import SelfSetRule, SessionPolicy
+from signoff.settings.policy import SelfSetRule, SessionPolicy
 from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use

@@ -12,7 +12,7 @@ import signoff
 from signoff.agents.loop.limits import Ended, LoopLimits
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit, Held, UsageError
-from signoff.settings.loading import EvidenceRule, SelfSetRule, SessionPolicy
+from signoff.settings.policy import EvidenceRule, SelfSetRule, SessionPolicy
 from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use

@@ -13,7 +13,7 @@ from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
 from signoff.errors import Exit
-from signoff.settings.loading import SelfSetRule, SessionPolicy
+from signoff.settings.policy import SelfSetRule, SessionPolicy
 from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use

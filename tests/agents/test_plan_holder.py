@@ -15,7 +15,7 @@ import pytest
 import signoff
 from signoff.domain.session import SessionStanding
 from signoff.errors import UsageError
-from signoff.settings.loading import SelfSetRule, SessionPolicy
+from signoff.settings.policy import SelfSetRule, SessionPolicy
 from signoff.testing.conversation import ScriptedCall, ScriptedRequest
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Failure, FailureKind, Script, Turn, say, use

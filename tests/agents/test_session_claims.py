@@ -12,7 +12,7 @@ from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, SessionStanding
 from signoff.domain.verdict import Verdict
-from signoff.settings.loading import BlockedRule, EvidenceRule, SessionPolicy
+from signoff.settings.policy import BlockedRule, EvidenceRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked, person_plan
 
 PROSE = SessionPolicy(evidence=EvidenceRule.PROSE)

@@ -9,7 +9,7 @@ import pytest
 from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.plan import Cost
 from signoff.domain.session import Decision, SessionStanding, session_id_of
-from signoff.settings.loading import SelfSetRule, SessionPolicy
+from signoff.settings.policy import SelfSetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 MADE = checked("Make it", "file_exists", path="made")

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.loading import (
+from signoff.settings.loading import load_settings
+from signoff.settings.policy import (
     BlockedRule,
     EvidenceRule,
     RatchetRule,
     SelfSetRule,
     SessionPolicy,
-    load_settings,
 )
 
 LAX = 'evidence = "prose"\nblocked = "accept"\nratchet = "reason"\nself_set = "accept"\n'

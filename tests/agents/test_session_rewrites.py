@@ -8,7 +8,7 @@ import pytest
 
 from signoff.domain.ledger import Cause, Choice, Kind
 from signoff.domain.session import Decision
-from signoff.settings.loading import RatchetRule, SessionPolicy
+from signoff.settings.policy import RatchetRule, SessionPolicy
 from tests.agents.session_kit import Bureau, checked
 
 APPROVE = SessionPolicy(ratchet=RatchetRule.APPROVE)

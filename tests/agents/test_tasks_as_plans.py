@@ -12,7 +12,7 @@ import signoff
 from signoff.agents.loop.limits import Ended
 from signoff.domain.ledger import Kind
 from signoff.domain.session import SessionStanding
-from signoff.settings.loading import BatchPolicy, SelfSetRule, SessionPolicy
+from signoff.settings.policy import BatchPolicy, SelfSetRule, SessionPolicy
 from signoff.testing.conversation import ScriptedCall
 from signoff.testing.model import scripted_model
 from signoff.testing.script import Script, Turn, say, use

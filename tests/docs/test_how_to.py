@@ -21,7 +21,8 @@ from tests.docs.typist import (
 )
 
 HOW_TO = TOP / "docs" / "how-to"
-ON_EMBEDDED = sorted(p for p in HOW_TO.glob("*.md") if p.name != "use-postgresql.md")
+ON_SERVER = ("use-postgresql.md", "many-machines.md")
+ON_EMBEDDED = sorted(p for p in HOW_TO.glob("*.md") if p.name not in ON_SERVER)
 FRESH_FOLDER = (
     'cd "$(mktemp -d)" && mkdir project && cd project   # an empty folder, for this page alone'
 )
@@ -41,8 +42,10 @@ def test_a_how_to_page_shows_what_a_reader_who_types_it_sees(page: Path, tmp_pat
     assert check_page(page, desk(tmp_path)), "the page has nothing to type"
 
 
-def test_the_page_on_postgresql_works_with_a_real_server(tmp_path: Path, postgres_url: str) -> None:
-    page = HOW_TO / "use-postgresql.md"
+@pytest.mark.parametrize("page", [HOW_TO / name for name in ON_SERVER], ids=page_name)
+def test_the_pages_on_postgresql_work_with_a_real_server(
+    page: Path, tmp_path: Path, postgres_url: str
+) -> None:
     check_page(page, desk(tmp_path, {EXAMPLE_DATABASE: postgres_url}))
     home = tmp_path / ".local" / "state" / "signoff"
     assert home.is_dir() and not (home / "ledger.sqlite3").exists()

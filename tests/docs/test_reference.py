@@ -88,6 +88,8 @@ def test_every_setting_is_documented() -> None:
         "database_url": "database",
         "quota": "disk.quota",
         "jobs": "run.jobs",
+        "on_workers": "run.on",
+        "remote": "content.remote",
         "share": "lanes.share",
     }
     for name in Settings.__struct_fields__:

@@ -17,7 +17,7 @@ from signoff.domain.plan import Contract
 from signoff.domain.session import Decision, ToolCall
 from signoff.domain.verdict import Phase, Reason, Result, Verdict
 from signoff.gate.subjects import StepState
-from signoff.settings.loading import SessionPolicy
+from signoff.settings.policy import SessionPolicy
 from signoff.storage.home import open_database, sqlite_url
 from signoff.storage.ledger import Ledger
 

@@ -82,6 +82,7 @@ def test_a_folder_that_the_page_names_is_there(place: str) -> None:
         "lanes/",
         "setups/",
         "heldout/",
+        "content/",
     }
     homes |= {"logs/attempts/", "logs/sessions/"}
     assert place in homes | {"docs/"} or (top / place).is_dir()

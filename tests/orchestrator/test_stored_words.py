@@ -8,7 +8,7 @@ import pytest
 
 from signoff.domain.ledger import Cause, Choice, Kind, Outcome
 from signoff.domain.verdict import FailureClass, Isolation, Phase, Reason, Result
-from signoff.orchestrator import engine
+from signoff.orchestrator import dispatch, engine
 
 STORED: dict[type[StrEnum], str] = {
     Kind: """
@@ -21,7 +21,8 @@ STORED: dict[type[StrEnum], str] = {
         plan.bound plan.unbound plan.merged
         session.started plan.written step.claimed tool.called note.kept step.strayed
         session.delegated session.usage answer.refused answer.accepted session.ended session.signed
-        definition.changed rollback.begun rollback.kept rollback.restored turn.halted
+        definition.changed rollback.begun rollback.kept rollback.restored
+        worker.trusted worker.revoked turn.halted
     """,
     Result: "kept broken unknown",
     Reason: """
@@ -57,6 +58,11 @@ def test_the_names_of_the_durable_engine_are_as_they_were_stored() -> None:
         engine.APPLICATION,
         engine.VERSION_PREFIX,
         engine.WAITING,
+        dispatch.APPLICATION,
+        dispatch.VERSION,
+        dispatch.WORKFLOW_NAME,
+        dispatch.STEP_NAME,
+        dispatch.queue_of(["reviewer", "coder"]),
     )
     assert names == (
         "signoff.run",
@@ -66,4 +72,9 @@ def test_the_names_of_the_durable_engine_are_as_they_were_stored() -> None:
         "signoff",
         "signoff-1",
         "waiting",
+        "signoff-workers",
+        "signoff-workers-1",
+        "signoff.worker.run",
+        "signoff.worker.drive",
+        "signoff.roles:coder,reviewer",
     )

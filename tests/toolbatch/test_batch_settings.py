@@ -8,7 +8,8 @@ import pytest
 from msgspec import to_builtins
 
 from signoff.errors import ConfigInvalid
-from signoff.settings.loading import BATCH_LIMITS, BatchPolicy, Settings, load_settings
+from signoff.settings.loading import Settings, load_settings
+from signoff.settings.policy import BATCH_LIMITS, BatchPolicy
 from signoff.toolbatch.view import BatchLimits
 
 

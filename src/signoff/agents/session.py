@@ -36,7 +36,7 @@ from signoff.domain.text import escape_line
 from signoff.errors import PlanConflict, UsageError
 from signoff.gate.gate import session_standing
 from signoff.gate.state import State
-from signoff.settings.loading import SessionPolicy
+from signoff.settings.policy import SessionPolicy
 from signoff.storage.ledger import Ledger
 
 __all__ = ["Delegation", "PlanSession", "SessionReport", "sign_session"]

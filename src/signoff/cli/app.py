@@ -62,6 +62,11 @@ GROUPS = {
         ("conflicts", "conflicts", "List the copies that cloud drives made of plans."),
         ("check", "check", "Check every plan of the vault, for CI and pre-commit."),
     ),
+    "Many machines": (
+        ("worker", "workers", "Drive runs of other machines here; enroll and trust workers."),
+        ("workers", "workers", "List the workers, what they do and what waits for them."),
+        ("pull", "workers", "Bring what a run on workers came to into this workspace."),
+    ),
     "Clients": (
         ("install", "install", "Install signoff into Claude Code or another client."),
         ("uninstall", "install", "Remove from a client what install added."),

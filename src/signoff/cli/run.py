@@ -32,7 +32,7 @@ from signoff.domain.verdict import Result
 from signoff.errors import Exit
 from signoff.orchestrator.events import Reporter
 from signoff.process.proctable import own_output
-from signoff.settings.loading import MOST_JOBS
+from signoff.settings.loading import MOST_JOBS, RunOn
 from signoff.usecases.run import RunOptions, RunReport
 from signoff.usecases.sign import run_or_sign
 from signoff.wiring import open_engine
@@ -65,6 +65,11 @@ class ClosableReporter(Reporter, Protocol):
     help="How many agents at once, each in a lane of its own [default: 1, or `[run] jobs`]. "
     "With --all: of all plans together [default: number of cores].",
 )
+@click.option(
+    "--on",
+    type=click.Choice([on.value for on in RunOn]),
+    help="Machines that drive the run [default: here, or `[run] on`]; see: signoff workers.",
+)
 @json_option
 def run_command(
     plan: str | None,
@@ -79,6 +84,7 @@ def run_command(
     anyway: bool,
     every: bool,
     jobs: int | None,
+    on: str | None,
     as_json: bool,
 ) -> int:
     """Run an approved plan, or resume its run.
@@ -86,10 +92,11 @@ def run_command(
     After a crash, a power cut or Ctrl-C the same command continues; at most the attempt that was
     running is repeated. Work that an agent did in a client is judged first and, if its contracts
     hold, signed without running the agent again. With --all every ready plan runs in a worktree
-    of its own and is merged in order; a plan that fails delays only those that depend on it."""
+    of its own and is merged in order; a plan that fails delays only those that depend on it.
+    With --on workers the run is handed over to other machines and followed; Ctrl-C leaves it."""
     if every:
-        if plan is not None or workspace is not None:
-            raise click.UsageError("--all goes without PLAN and --workspace")
+        if plan is not None or workspace is not None or on == RunOn.WORKERS:
+            raise click.UsageError("--all goes without PLAN, --workspace and --on workers")
         from signoff.cli.fleet import run_all  # noqa: PLC0415 - merging is only for many plans
 
         return run_all(jobs, yes, roles, as_json, (agent, model))
@@ -113,14 +120,26 @@ def run_command(
         warn=lambda found: _warn(opened.place.path.name, found),
         tell=note,
     )
-    return _run_one(opened, asked, reporter, strict, as_json)
+    chosen = opened.harness.settings.on_workers if on is None else on == RunOn.WORKERS
+    return _run_one(opened, asked, reporter, strict, as_json, on_workers=chosen)
 
 
 def _run_one(
-    opened: OpenedPlan, asked: RunOptions, reporter: ClosableReporter, strict: bool, as_json: bool
+    opened: OpenedPlan,
+    asked: RunOptions,
+    reporter: ClosableReporter,
+    strict: bool,
+    as_json: bool,
+    *,
+    on_workers: bool,
 ) -> NoReturn:
     try:
-        report = run_or_sign(*opened, asked)
+        if on_workers:
+            from signoff.usecases.handover import run_on_workers  # noqa: PLC0415 - few have workers
+
+            report = run_on_workers(*opened, asked)
+        else:
+            report = run_or_sign(*opened, asked)
     except BaseException as error:
         reporter.close()
         leave_at_once(show_failure(error, as_json))

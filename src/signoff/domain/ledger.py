@@ -95,6 +95,8 @@ class Kind(StrEnum):
     ROLLBACK_BEGUN = "rollback.begun", "a call that may change files is about to be made"
     ROLLBACK_KEPT = "rollback.kept", "what a call changed as it was before; names what is lost"
     ROLLBACK_RESTORED = "rollback.restored", "changes of calls were undone"
+    WORKER_TRUSTED = "worker.trusted", "a person trusts a worker's key from now on"
+    WORKER_REVOKED = "worker.revoked", "a person trusts it no more"
     TURN_HALTED = "turn.halted", "the runtime ended a turn: calls failed or were blocked repeatedly"
 
 

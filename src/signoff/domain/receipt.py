@@ -112,6 +112,13 @@ class SubjectProof(Struct, frozen=True):
     opinion: OpinionNote | None = None
 
 
+class JudgedBy(Struct, frozen=True):
+    """A worker that judged, and the key that signed its verdicts, which a person trusted then."""
+
+    name: str
+    key_id: str
+
+
 class WaiverProof(Struct, frozen=True):
     """A person's decision to go on without a subject, and the question that they answered."""
 
@@ -174,6 +181,7 @@ class Receipt(Struct, frozen=True):
     previous: str | None
     acceptances: tuple[AcceptanceProof, ...] = ()
     self_set: bool = False  # the agent chose steps and checks itself
+    workers: tuple[JudgedBy, ...] = ()
 
     def statement(self) -> dict[str, Any]:
         """The in-toto statement: the subject is the content, the predicate all the rest."""
@@ -184,6 +192,8 @@ class Receipt(Struct, frozen=True):
             del predicate["acceptances"]  # as in receipts of before there were any
         if not self.self_set:
             del predicate["self_set"]
+        if not self.workers:
+            del predicate["workers"]
         for subject in (*predicate["steps"], *predicate["postconditions"]):
             for seldom in ("evidence", "strength", "opinion"):
                 if subject[seldom] is None:

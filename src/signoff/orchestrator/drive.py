@@ -209,8 +209,9 @@ class Drive:
     def _write(
         self, drafts: tuple[Draft, ...], durable: bool, blobs: tuple[bytes, ...]
     ) -> tuple[Entry, ...]:
+        endorsed = self.work.endorse(drafts)
         return self.work.ledger.append(
-            self.work.plan_id, drafts, fence=self.work.fence, durable=durable, blobs=blobs
+            self.work.plan_id, endorsed, fence=self.work.fence, durable=durable, blobs=blobs
         )
 
     def draft(

@@ -193,6 +193,8 @@ class OpenRun(Struct, frozen=True):
     shown_at: Path | None = None  # where agents see `root`, if that is somewhere else
     ousted: Callable[[], bool] = lambda: False  # somebody else holds the plan by now
     make_room: Callable[[], bool] = lambda: False  # gives the home's reserve back to a full disk
+    # What is done with entries before they are written: a worker sends content, and signs verdicts.
+    endorse: Callable[[tuple[Draft, ...]], tuple[Draft, ...]] = lambda drafts: drafts
 
 
 _CHANGED_THE_CHECK = frozenset({Reason.TAMPERED, Reason.INFLUENCED, Reason.OUTSIDE})

@@ -15,7 +15,15 @@ from msgspec.structs import replace
 
 from signoff.errors import ConfigInvalid
 from signoff.places import DATABASE_VARIABLE, read_config_file, read_toml, user_file
-from signoff.settings.policy import JudgeModel, Policy, read_judge, read_policy, strictest
+from signoff.settings.policy import (
+    JudgeModel,
+    Policy,
+    SessionPolicy,
+    read_agent,
+    read_judge,
+    read_policy,
+    strictest,
+)
 from signoff.settings.roles import (
     PINNED_IF_SAID,
     Price,
@@ -40,132 +48,13 @@ if TYPE_CHECKING:
     from signoff.settings.notify import NotifyWays
 
 
-class EvidenceRule(StrEnum):
-    """Evidence for a claim that no contract decides; from lax to strict."""
-
-    PROSE = "prose"  # any text
-    RESOLVABLE = "resolvable"  # a reference that the harness can resolve
-
-
-class BlockedRule(StrEnum):
-    """Decider about a step that an agent calls blocked; from lax to strict."""
-
-    ACCEPT = "accept"
-    MODEL = "model"  # of older files, as `person`: no model opens a gate
-    PERSON = "person"
-
-
-class RatchetRule(StrEnum):
-    """Condition for dropping or weakening a part of the plan; from lax to strict."""
-
-    REASON = "reason"
-    APPROVE = "approve"
-
-
-class SelfSetRule(StrEnum):
-    """Worth of contracts that an agent set for itself: plain `done` or not; from lax to strict."""
-
-    ACCEPT = "accept"
-    LABEL = "label"
-
-
-# name → what it is when nobody says, the least and the most that it may be
-BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
-    "errors": (3, 1, 1000),
-    "looks": (8, 1, 1000),
-    "repeats": (2, 1, 1000),
-}
-
-
-class BatchPolicy(Struct, frozen=True):
-    """Guidance of a model by the tool-call runtime: `steering` and `[agent.limits]`.
-
-    Without steering, calls are made and kept; nothing is said and nothing stopped.
-    """
-
-    steering: bool = True
-    limits: tuple[tuple[str, float], ...] = ()  # those that differ from what is usual
-    confidence: float = 0.0  # how sure a model must say it is of a change; 0: it is not asked
-    thin_words: int = 0  # that every page must show
-    thin_sections: int = 0
-
-
-class SessionPolicy(Struct, frozen=True):
-    """Rules for plans that an agent makes; a repository may only make them stricter."""
-
-    evidence: EvidenceRule = EvidenceRule.RESOLVABLE
-    blocked: BlockedRule = BlockedRule.PERSON
-    ratchet: RatchetRule = RatchetRule.REASON
-    self_set: SelfSetRule = SelfSetRule.LABEL
-    require_plan: bool = False  # whoever changes files needs a plan
-    readable: tuple[str, ...] = ()  # user only: folders outside the workspace that may be cited
-    shorten_after: int = 3  # user only: identical refusals in a row told in full
-    escalate_after: int = 6  # user only: identical refusals in a row, then a person takes over
-    batches: BatchPolicy = field(default_factory=BatchPolicy)  # user only
-    forbid_waivers: bool = False  # from `[policy]`, for whoever asks people
-
-
-MOST_IDENTICAL = 50
-_USER_ONLY = frozenset(
-    {"readable", "shorten_after", "escalate_after"}
-    | {"steering", "limits", "confidence", "thin_words", "thin_sections"}
-)
-_RULES = ("evidence", "blocked", "ratchet", "self_set")
-
-
-def read_agent(
-    own: Mapping[str, Any], shared: Mapping[str, Any], own_file: str, shared_file: str
-) -> SessionPolicy:
-    """The user's rules, made stricter where the repository asks for it."""
-    plain = SessionPolicy()
-    mine, own_place = read_table(own, "agent", {*_RULES, "require_plan", *_USER_ONLY}, own_file)
-    theirs, place = read_table(shared, "agent", {*_RULES, "require_plan"}, shared_file)
-    rules: dict[str, Any] = {}
-    for name in _RULES:
-        usual: StrEnum = getattr(plain, name)
-        asked = [read_choice(mine, name, usual, own_place)]
-        if name in theirs:  # what the repository does not say makes nothing stricter
-            asked.append(read_choice(theirs, name, usual, place))
-        rules[name] = max(asked, key=list(type(usual)).index)
-    required = [read_boolean(mine, "require_plan", own_place)]
-    required.append(read_boolean(theirs, "require_plan", place))
-    for name in ("shorten_after", "escalate_after"):
-        times: int = getattr(plain, name)
-        rules[name] = read_number(mine, name, own_place, default=times, most=MOST_IDENTICAL)
-    return SessionPolicy(
-        **rules,
-        require_plan=any(required),
-        readable=read_texts(mine, "readable", own_place),
-        batches=_batches(mine, own_place),
-    )
-
-
-def _batches(mine: Mapping[str, Any], place: str) -> BatchPolicy:
-    limits, within = read_table(mine, "limits", BATCH_LIMITS, place)
-    for name, value in limits.items():
-        usual, least, most = BATCH_LIMITS[name]
-        if type(value) not in (type(usual), int) or not least <= value <= most:
-            kind = "a whole number" if isinstance(usual, int) else "a number"
-            raise ConfigInvalid(f"`{within}`: `{name}` must be {kind} from {least:g} to {most:g}")
-    confidence = mine.get("confidence", 0.0)
-    if type(confidence) not in (int, float) or not 0 <= confidence <= 1:
-        raise ConfigInvalid(f"`{place}`: `confidence` must be a number from 0 to 1")
-    return BatchPolicy(
-        read_boolean(mine, "steering", place, default=True),
-        tuple(limits.items()),
-        float(confidence),
-        read_number(mine, "thin_words", place, default=0, most=100_000, least=0),
-        read_number(mine, "thin_sections", place, default=0, most=1_000, least=0),
-    )
-
-
 REPOSITORY_FILE = "signoff.toml"
 MOST_JOBS = 64
 DEFAULT_SETUP_TIMEOUT_S = 600.0
 _SHARED_KEYS = frozenset({"roles", "policy", "agent", "setup", "lanes"})
 _USER_KEYS = frozenset(
     {"roles", "policy", "database", "vault", "projects", "auto_approve", "sandbox", "agent"}
-    | {"prices", "disk", "run", "judge", "notify"}
+    | {"prices", "disk", "run", "judge", "notify", "content"}
 )
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB)", re.IGNORECASE)
 _BYTES_IN = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -179,6 +68,13 @@ class SandboxChoice(StrEnum):
     NAMESPACES = "namespaces"
     LANDLOCK = "landlock"
     NONE = "none"
+
+
+class RunOn(StrEnum):
+    """Machines on which a run is driven: this one, or those of the workers."""
+
+    HERE = "here"
+    WORKERS = "workers"
 
 
 class Sandbox(Struct, frozen=True):
@@ -212,6 +108,8 @@ class Settings(Struct, frozen=True):
     auto_approve: bool = False  # user only
     sandbox: Sandbox = Sandbox()  # user only
     jobs: int = 1  # user only; attempts of one run at the same time
+    on_workers: bool = False  # user only; runs go to workers unless the command line says otherwise
+    remote: str | None = None  # user only; the git remote by which content goes to workers
     quota: int | None = None  # user only; bytes that the home folder should not exceed
     agent: SessionPolicy = field(default_factory=SessionPolicy)
     setup: Setup | None = None
@@ -277,7 +175,8 @@ def load_settings(repository: Path | None, environ: Mapping[str, str]) -> Settin
         vault=read_text(own, "vault", str(own_path)),
         auto_approve=read_boolean(own, "auto_approve", str(own_path)),
         sandbox=_sandbox(own, str(own_path)),
-        jobs=_jobs(own, str(own_path)),
+        **_run(own, str(own_path)),
+        remote=_remote(own, str(own_path)),
         quota=_quota(own, str(own_path)),
         agent=read_agent(own, shared, str(own_path), repository_file),
         setup=_setup(shared, repository_file),
@@ -377,9 +276,19 @@ def _quota(data: Mapping[str, Any], where: str) -> int | None:
     return None if size is None else int(float(size[1]) * _BYTES_IN[size[2].lower()])
 
 
-def _jobs(data: Mapping[str, Any], where: str) -> int:
-    table, place = read_table(data, "run", ("jobs",), where)
-    return read_number(table, "jobs", place, default=1, most=MOST_JOBS)
+def _run(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    table, place = read_table(data, "run", ("jobs", "on"), where)
+    on = read_choice(table, "on", RunOn.HERE, place)
+    jobs = read_number(table, "jobs", place, default=1, most=MOST_JOBS)
+    return {"jobs": jobs, "on_workers": on is RunOn.WORKERS}
+
+
+def _remote(data: Mapping[str, Any], where: str) -> str | None:
+    table, place = read_table(data, "content", ("remote",), where)
+    remote = read_text(table, "remote", place)
+    if (remote or "").startswith("-"):
+        raise ConfigInvalid(f"`{place}`: `remote` must be an address", 'remote = "ssh://…/x.git"')
+    return remote
 
 
 def _sandbox(data: Mapping[str, Any], where: str) -> Sandbox:

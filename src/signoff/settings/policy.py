@@ -1,4 +1,4 @@
-"""`[policy]`: rules on top of the plan; `[judge]`: the model that gives opinions."""
+"""Rules on top of plans (`[policy]`, `[agent]`), and the model that gives opinions (`[judge]`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from signoff.errors import ConfigInvalid
 from signoff.settings.roles import (
@@ -17,6 +17,7 @@ from signoff.settings.roles import (
     read_number,
     read_table,
     read_text,
+    read_texts,
     read_timeout,
 )
 
@@ -114,3 +115,122 @@ def strictest(one: Policy, other: Policy) -> Policy:
 
     names = Policy.__struct_fields__
     return Policy(**{n: getattr(max(one, other, key=partial(strictness, n)), n) for n in names})
+
+
+class EvidenceRule(StrEnum):
+    """Evidence for a claim that no contract decides; from lax to strict."""
+
+    PROSE = "prose"  # any text
+    RESOLVABLE = "resolvable"  # a reference that the harness can resolve
+
+
+class BlockedRule(StrEnum):
+    """Decider about a step that an agent calls blocked; from lax to strict."""
+
+    ACCEPT = "accept"
+    MODEL = "model"  # of older files, as `person`: no model opens a gate
+    PERSON = "person"
+
+
+class RatchetRule(StrEnum):
+    """Condition for dropping or weakening a part of the plan; from lax to strict."""
+
+    REASON = "reason"
+    APPROVE = "approve"
+
+
+class SelfSetRule(StrEnum):
+    """Worth of contracts that an agent set for itself: plain `done` or not; from lax to strict."""
+
+    ACCEPT = "accept"
+    LABEL = "label"
+
+
+# name → what it is when nobody says, the least and the most that it may be
+BATCH_LIMITS: dict[str, tuple[float, float, float]] = {
+    "errors": (3, 1, 1000),
+    "looks": (8, 1, 1000),
+    "repeats": (2, 1, 1000),
+}
+
+
+class BatchPolicy(Struct, frozen=True):
+    """Guidance of a model by the tool-call runtime: `steering` and `[agent.limits]`.
+
+    Without steering, calls are made and kept; nothing is said and nothing stopped.
+    """
+
+    steering: bool = True
+    limits: tuple[tuple[str, float], ...] = ()  # those that differ from what is usual
+    confidence: float = 0.0  # how sure a model must say it is of a change; 0: it is not asked
+    thin_words: int = 0  # that every page must show
+    thin_sections: int = 0
+
+
+class SessionPolicy(Struct, frozen=True):
+    """Rules for plans that an agent makes; a repository may only make them stricter."""
+
+    evidence: EvidenceRule = EvidenceRule.RESOLVABLE
+    blocked: BlockedRule = BlockedRule.PERSON
+    ratchet: RatchetRule = RatchetRule.REASON
+    self_set: SelfSetRule = SelfSetRule.LABEL
+    require_plan: bool = False  # whoever changes files needs a plan
+    readable: tuple[str, ...] = ()  # user only: folders outside the workspace that may be cited
+    shorten_after: int = 3  # user only: identical refusals in a row told in full
+    escalate_after: int = 6  # user only: identical refusals in a row, then a person takes over
+    batches: BatchPolicy = field(default_factory=BatchPolicy)  # user only
+    forbid_waivers: bool = False  # from `[policy]`, for whoever asks people
+
+
+MOST_IDENTICAL = 50
+_USER_ONLY = frozenset(
+    {"readable", "shorten_after", "escalate_after"}
+    | {"steering", "limits", "confidence", "thin_words", "thin_sections"}
+)
+_RULES = ("evidence", "blocked", "ratchet", "self_set")
+
+
+def read_agent(
+    own: Mapping[str, Any], shared: Mapping[str, Any], own_file: str, shared_file: str
+) -> SessionPolicy:
+    """The user's rules, made stricter where the repository asks for it."""
+    plain = SessionPolicy()
+    mine, own_place = read_table(own, "agent", {*_RULES, "require_plan", *_USER_ONLY}, own_file)
+    theirs, place = read_table(shared, "agent", {*_RULES, "require_plan"}, shared_file)
+    rules: dict[str, Any] = {}
+    for name in _RULES:
+        usual: StrEnum = getattr(plain, name)
+        asked = [read_choice(mine, name, usual, own_place)]
+        if name in theirs:  # what the repository does not say makes nothing stricter
+            asked.append(read_choice(theirs, name, usual, place))
+        rules[name] = max(asked, key=list(type(usual)).index)
+    required = [read_boolean(mine, "require_plan", own_place)]
+    required.append(read_boolean(theirs, "require_plan", place))
+    for name in ("shorten_after", "escalate_after"):
+        times: int = getattr(plain, name)
+        rules[name] = read_number(mine, name, own_place, default=times, most=MOST_IDENTICAL)
+    return SessionPolicy(
+        **rules,
+        require_plan=any(required),
+        readable=read_texts(mine, "readable", own_place),
+        batches=_batches(mine, own_place),
+    )
+
+
+def _batches(mine: Mapping[str, Any], place: str) -> BatchPolicy:
+    limits, within = read_table(mine, "limits", BATCH_LIMITS, place)
+    for name, value in limits.items():
+        usual, least, most = BATCH_LIMITS[name]
+        if type(value) not in (type(usual), int) or not least <= value <= most:
+            kind = "a whole number" if isinstance(usual, int) else "a number"
+            raise ConfigInvalid(f"`{within}`: `{name}` must be {kind} from {least:g} to {most:g}")
+    confidence = mine.get("confidence", 0.0)
+    if type(confidence) not in (int, float) or not 0 <= confidence <= 1:
+        raise ConfigInvalid(f"`{place}`: `confidence` must be a number from 0 to 1")
+    return BatchPolicy(
+        read_boolean(mine, "steering", place, default=True),
+        tuple(limits.items()),
+        float(confidence),
+        read_number(mine, "thin_words", place, default=0, most=100_000, least=0),
+        read_number(mine, "thin_sections", place, default=0, most=1_000, least=0),
+    )

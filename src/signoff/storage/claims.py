@@ -109,6 +109,16 @@ def tenancies_of(database: Database, repository: str) -> tuple[Tenancy, ...]:
     return _select(database, "l.repository = ?", os.fsencode(repository))
 
 
+def tenancies_with_prefix(database: Database, prefix: str) -> tuple[Tenancy, ...]:
+    """Every row whose resource begins like this."""
+    return _select(database, f"SUBSTR(l.resource, 1, {len(prefix)}) = ?", prefix)
+
+
+def drop_tenancy(database: Database, resource: str) -> None:
+    """Remove a row."""
+    database.execute(_DROP, resource)
+
+
 def _select(database: Database, where: str, value: Any) -> tuple[Tenancy, ...]:
     rows = database.fetch(_SELECT.format(now=database.now_s, where=where), value)
     return tuple(map(_to_tenancy, rows))

@@ -45,14 +45,14 @@ class SigningKey(Struct, frozen=True):
     public: PublicKey
 
 
-def signing_key(folder: Path) -> SigningKey:
+def signing_key(folder: Path, name: str = KEY_FILE) -> SigningKey:
     """The key in this folder, made if there is none."""
-    pem = _read_private(folder / KEY_FILE)
+    pem = _read_private(folder / name)
     if pem is None:
-        _create(folder / KEY_FILE)
-        pem = _read_private(folder / KEY_FILE)
+        _create(folder / name)
+        pem = _read_private(folder / name)
     assert pem is not None
-    return _load_private(pem, folder / KEY_FILE)
+    return _load_private(pem, folder / name)
 
 
 def own_public_key(folder: Path) -> PublicKey | None:

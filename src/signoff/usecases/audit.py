@@ -32,7 +32,7 @@ from signoff.usecases.history import ApprovedPlan, approved_by, read_history, tr
 from signoff.usecases.lanes import lane_maker, lanes_need
 from signoff.usecases.openwork import OpenWork, open_work, pin_watch, taken
 from signoff.usecases.pinning import lacked_by
-from signoff.usecases.sign_offs import waivers_of
+from signoff.usecases.sign_offs import judged_by, waivers_of
 from signoff.usecases.status import ContentStatus, StatusReport
 from signoff.usecases.workspaces import approved_workspace
 from signoff.verification.guards import Guards, PinWatch, Produced, case_of
@@ -191,7 +191,15 @@ def _audit(
         edited=edited,
         lines=tuple(replace(ln, message=said.get(ln.subject, ln.message)) for ln in lines),
         isolation=work.enclosure.isolation,
-        notes=(*notes, *_byproduct_notes(work, now), *([f"it {older}"] if older else ())),
+        notes=(
+            *notes,
+            *_byproduct_notes(work, now),
+            *([f"it {older}"] if older else ()),
+            *(
+                f"judged by worker `{by.name}`, key {by.key_id[:16]}"
+                for by in judged_by(history.entries, state.run)
+            ),
+        ),
         waivers=waivers,
         says_done=history.signed_off,
     )

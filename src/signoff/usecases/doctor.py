@@ -9,6 +9,7 @@ from contextlib import suppress
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -40,6 +41,7 @@ from signoff.verification.enclosure import Enclosure, wanted_isolation
 from signoff.workspace.byproducts import DEPENDENCY_MARKS
 from signoff.workspace.folders import Repository, find_repository
 from signoff.workspace.git import Git
+from signoff.workspace.remote import ContentRemote
 from signoff.workspace.worktrees import Worktree, WorktreeState, list_worktrees
 
 MOST_NAMED = 10
@@ -140,6 +142,7 @@ def _configuration(environ: Mapping[str, str], top: Path) -> Iterator[HealthChec
         yield from _roles(settings, environ, top)
         yield from _lanes(settings, top)
         yield from _new_worktrees(settings, top)
+        yield from _content_remote(settings, environ, top)
     try:
         home = Home(resolve_home(environ))
         size, quota = home.size(MOST_COUNTED), settings.quota
@@ -190,6 +193,22 @@ def _lanes(settings: Settings, top: Path) -> Iterator[HealthCheck]:
     elif not settings.sandbox.clean_room:
         hint = "remove it from your own configuration"
         yield _warn("lanes", "none: `clean_room = false` under [sandbox]", hint)
+
+
+def _content_remote(
+    settings: Settings, environ: Mapping[str, str], top: Path
+) -> Iterator[HealthCheck]:
+    """Check the way by which content goes to workers, where the user named one."""
+    if settings.remote is None:
+        return
+    try:
+        with TemporaryDirectory(prefix="signoff-doctor-") as folder:
+            ContentRemote(settings.remote, Path(folder), "doctor", environ).digests()
+    except SignoffError as error:
+        yield _warn("content remote", f"runs cannot go to workers: {error.message}", error.hint)
+    else:
+        sent = f"`run --on workers` sends all files of `{top}` there but those that are ignored"
+        yield _ok("content remote", sent)
 
 
 def _new_worktrees(settings: Settings, top: Path) -> Iterator[HealthCheck]:

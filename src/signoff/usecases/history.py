@@ -36,6 +36,7 @@ from signoff.storage.records import ChainReport, Holder
 from signoff.usecases.harness import Harness, PlanLocation
 from signoff.verification.pins import Pins
 
+_SAYS_WORKERS = {Kind.RUN_STARTED: "on", Kind.VERDICT: "worker"}  # keys that only they write
 _TO_BE_RUN = (PlanStatus.APPROVED, PlanStatus.IN_PROGRESS, PlanStatus.FAILED)
 
 
@@ -151,13 +152,23 @@ def intact_history(ledger: Ledger, plan_id: str, path: Path) -> PlanHistory:
         entries = ledger.intact_entries(plan_id)
     except LedgerBroken as error:
         raise LedgerBroken(error.message, _look_closer(path), error.facts) from error
+    _require_signed(ledger, entries)
     return _read_again(ledger, plan_id, entries)
 
 
 def trusted_history(ledger: Ledger, plan_id: str) -> tuple[ChainReport, PlanHistory]:
     """The chain with every hash recomputed, and the history, for proofs."""
-    chain = trusted_chain(ledger, plan_id)
-    return chain, _read_again(ledger, plan_id, tuple(ledger.entries(plan_id)))
+    chain, entries = trusted_chain(ledger, plan_id), tuple(ledger.entries(plan_id))
+    _require_signed(ledger, entries)
+    return chain, _read_again(ledger, plan_id, entries)
+
+
+def _require_signed(ledger: Ledger, entries: Sequence[Entry]) -> None:
+    """Refuse a verdict of a run on workers that nobody signed whom a person trusted then."""
+    if any(_SAYS_WORKERS.get(entry.kind) in entry.data for entry in entries):
+        from signoff.storage.workers import require_signed  # noqa: PLC0415 - few have workers
+
+        require_signed(ledger, entries)
 
 
 def _read_again(ledger: Ledger, plan_id: str, entries: tuple[Entry, ...]) -> PlanHistory:

@@ -17,7 +17,7 @@ from signoff.domain.session import session_id_of
 from signoff.domain.verdict import Verdict
 from signoff.errors import NoSuchRun, UsageError
 from signoff.planfile.parse import parse
-from signoff.settings.loading import SessionPolicy
+from signoff.settings.policy import SessionPolicy
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, redactor_of, session_place
 from signoff.usecases.history import read_history, read_pins

@@ -10,11 +10,12 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from signoff.domain.ledger import Draft, Entry
 from signoff.domain.plan import Contract, Plan
 from signoff.domain.redaction import Redactor
 from signoff.domain.text import storable_path
@@ -26,10 +27,16 @@ from signoff.process.sandboxes import best_isolation, probe_sandbox, reachable_s
 from signoff.settings.loading import REPOSITORY_FILE, Settings, settings_from_pin
 from signoff.storage.active import VAULT_FOLDER
 from signoff.storage.home import hold
-from signoff.storage.leases import Lease, LeaseRequest, leased
+from signoff.storage.leases import LEASE_S, Lease, LeaseRequest, leased
 from signoff.storage.records import Holder
 from signoff.usecases.harness import Harness, PlanLocation, redactor_of
-from signoff.usecases.history import ApprovedPlan, pinned_plan, read_history, read_pins
+from signoff.usecases.history import (
+    ApprovedPlan,
+    PlanHistory,
+    pinned_plan,
+    read_history,
+    read_pins,
+)
 from signoff.usecases.workspaces import approved_workspace, plan_lock, workspace_key, workspace_lock
 from signoff.verification.check_runner import CheckRunner
 from signoff.verification.enclosure import Enclosure, wanted_isolation
@@ -62,7 +69,9 @@ def taken(harness: Harness, place: PlanLocation, holder: Holder) -> Iterator[Non
 
 
 @contextmanager
-def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tuple[Lease, Holder]]:
+def driven(
+    harness: Harness, place: PlanLocation, worker: Worker, lease_s: float = LEASE_S
+) -> Iterator[tuple[Lease, Holder]]:
     """One driver per plan and one plan per workspace: here by locks, everywhere by a lease.
 
     The locks die with their process; the lease is asked for under them, so that a driver of this
@@ -88,11 +97,28 @@ def driven(harness: Harness, place: PlanLocation, worker: Worker) -> Iterator[tu
     with (
         hold(locks, plan_lock(place), holder, f"plan `{place.name}`"),
         hold(locks, workspace, holder, f"the workspace `{place.workspace}`"),
-        leased(harness.ledger, request, worker.owns) as lease,
+        leased(harness.ledger, request, worker.owns, lease_s) as lease,
     ):
         # Not before: with other locks, whoever has the lease may live.
         kill_marked(WORKSPACE_VARIABLE, workspace)
         yield lease, holder
+
+
+class WorkerRun(Protocol):
+    """Duties of a worker beside driving: it makes the workspace, sends content, signs verdicts."""
+
+    @property
+    def lease_s(self) -> float:
+        """Seconds that others wait for a sign of life."""
+
+    def as_approved(self, entry: Entry) -> dict[str, str]:
+        """Say of a run's beginning what was approved, in place of what is in the checkout."""
+
+    def prepare(self, harness: Harness, place: PlanLocation, history: PlanHistory) -> Pins:
+        """Make the workspace as the ledger says it is; the approved pins, taken there."""
+
+    def endorse(self, workspace: Workspace, run: str) -> Callable[..., tuple[Draft, ...]]:
+        """Return the function that entries go through before they are written."""
 
 
 def attempt_reports(harness: Harness, run: str) -> Path:

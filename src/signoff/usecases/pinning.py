@@ -24,7 +24,7 @@ from signoff.errors import NotApproved, UsageError
 from signoff.planfile.parse import parse
 from signoff.process.environment import contract_search_path
 from signoff.usecases.harness import Harness, PlanLocation
-from signoff.usecases.history import ApprovedPlan, pinned_plan, read_pins
+from signoff.usecases.history import ApprovedPlan, PlanHistory, pinned_plan, read_pins
 from signoff.usecases.openwork import held_out_checks
 from signoff.usecases.workspaces import approved_workspace, open_workspace
 from signoff.verification.denominator import is_counted
@@ -284,21 +284,36 @@ def refuse_foreign_worktree(harness: Harness, place: PlanLocation) -> None:
     )
 
 
+def refuse_other_place(place: PlanLocation, history: PlanHistory, *, on_worker: bool) -> None:
+    """Refuse to go on here with a run whose content is with the workers, or the other way round."""
+    if not history.running or history.run is None:
+        return
+    runs_on, name = history.run.data.get("on"), place.quoted
+    if runs_on and not on_worker:
+        said = f"run `{history.run_id}` is on the workers, and so is what it did"
+        raise UsageError(said, f"signoff run {name} --on workers, or signoff cancel {name}")
+    if on_worker and not runs_on:
+        said = f"run `{history.run_id}` was begun in `{history.run.data['workspace']}`"
+        raise UsageError(said, f"signoff run {name} --on here, or signoff cancel {name}")
+
+
 def _quoted(named: str | Path) -> str:
     return shlex.quote(str(named))
 
 
-def pins_here(harness: Harness, place: PlanLocation, pins: Pins) -> Pins:
+def pins_here(harness: Harness, place: PlanLocation, pins: Pins, *, begun: bool = False) -> Pins:
     """Pins of the same plan here, with the approved search path and settings.
 
-    An environment of the approved checkout is the one of this checkout here.
+    An environment of the approved checkout is the one of this checkout here. With `begun`, the
+    approved content was put here, as seen through the approved ignore rules.
     """
     there, here = Path(pins.workspace), place.workspace
     entries = [Path(entry) for entry in pins.search_path.split(":")]
     moved = [here / e.relative_to(there) if e.is_relative_to(there) else e for e in entries]
     path = ":".join(map(str, moved))
     approved = replace(harness, environ={**harness.environ, "PATH": path})
-    taken = take_pins(approved, place, parse(pins.plan_text).plan, pins.plan_text)
+    plan, before = parse(pins.plan_text).plan, pins if begun else None
+    taken = take_pins(approved, place, plan, pins.plan_text, approved=before)
     return replace(taken, settings=pins.settings)
 
 

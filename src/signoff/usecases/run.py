@@ -1,6 +1,6 @@
 """`run`: drive an approved plan until it is over or must wait; the same call resumes it.
 
-run_plan → driven → _approved → open_work → _begin → Drive.drive → report
+run_plan → driven → approved_to_run → open_work → _begin → Drive.drive → report
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from signoff.orchestrator.openrun import OpenRun, OpinionAsker
 from signoff.settings.loading import REPOSITORY_FILE
 from signoff.settings.policy import HeldBeforeRule
 from signoff.settings.roles import HUMAN_ROLE
-from signoff.storage.leases import Lease
+from signoff.storage.leases import LEASE_S, Lease
 from signoff.storage.records import Fence, Holder
 from signoff.testing.crash import CrashPoint, reach
 from signoff.usecases.approve import approve_unasked, propose
@@ -57,6 +57,7 @@ from signoff.usecases.lanes import lanes_of, strength_rooms
 from signoff.usecases.marks import projection_of
 from signoff.usecases.openwork import (
     OpenWork,
+    WorkerRun,
     attempt_reports,
     driven,
     open_work,
@@ -70,6 +71,7 @@ from signoff.usecases.pinning import (
     not_approved,
     pins_for,
     refuse_foreign_worktree,
+    refuse_other_place,
     require_protected_as_approved,
     tried_first,
 )
@@ -107,6 +109,7 @@ class RunOptions(Struct, frozen=True):
     session: SessionWork | None = None  # did the steps already: they are judged, given to nobody
     warn: Callable[[tuple[Finding, ...]], None] = lambda _: None  # of what nobody was shown
     tell: Callable[[str], None] = lambda _: None  # what the person should know before it begins
+    on_worker: WorkerRun | None = None  # None: on the machine, and in the workspace, of the person
 
 
 class RunReport(Struct, frozen=True):
@@ -145,13 +148,14 @@ def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunRepor
         if not read_history(harness.ledger, place.id).running:
             refuse_unready(harness, place, "run")
     harness.home.keep_reserve()
-    with driven(harness, place, find_worker(harness.environ, options.worker)) as (lease, holder):
+    worker, remote = find_worker(harness.environ, options.worker), options.on_worker
+    with driven(harness, place, worker, remote.lease_s if remote else LEASE_S) as (lease, holder):
         history = intact_history(harness.ledger, place.id, place.path)
+        refuse_other_place(place, history, on_worker=remote is not None)
         if history.finished is not None and history.status(place.digest()) is PlanStatus.DONE:
             return _already_over(harness, place, history)
-        approved = _approved(harness, place, history, options)
-        begun = approved.history.running
-        until = math.inf if options.wait else time.time()
+        approved = approved_to_run(harness, place, history, options)
+        begun, until = approved.history.running, math.inf if options.wait else time.time()
         if begun and must_wait(approved.history, approved.plan, approved.pins, until):
             return _waiting(harness, approved, options)
         if not begun:
@@ -180,11 +184,10 @@ def _run(harness: Harness, place: PlanLocation, options: RunOptions) -> RunRepor
                 if opened.lanes is not None:
                     opened.lanes.give_back()
                 keep_quota(harness, options.tell)
-    report = replace(_report(harness, place, outcome), unmarked=opened.projection.unwritten)
-    if outcome is not Outcome.DONE:
-        return report
+    report = replace(report_run(harness, place, outcome), unmarked=opened.projection.unwritten)
     # Signed off a moment ago, on a snapshot taken after everything was judged.
-    return replace(report, status=replace(report.status, content=ContentStatus(differs=False)))
+    content = ContentStatus(differs=False) if outcome is Outcome.DONE else report.status.content
+    return replace(report, status=replace(report.status, content=content))
 
 
 def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -> RunReport:
@@ -193,22 +196,21 @@ def _already_over(harness: Harness, place: PlanLocation, history: PlanHistory) -
     approved = approved_by(harness.ledger, place, history, history.run)
     require_proved(history, approved.state, place.path)
     _mark(harness, approved, PlanStatus.DONE)
-    report = _report(harness, place, Outcome.DONE)
+    report = report_run(harness, place, Outcome.DONE)
     return replace(report, status=look_at_content(harness, report.status), nothing_to_do=True)
 
 
 def _waiting(harness: Harness, approved: ApprovedPlan, options: RunOptions) -> RunReport:
     """Report a run that waits: options given now change nothing, it goes on as approved."""
     _mark(harness, approved, PlanStatus.IN_PROGRESS)
-    report = _report(harness, approved.place, None)
+    report = report_run(harness, approved.place, None)
     given = ["--yes"] if options.yes and report.status.edited else []
     given += ["--role"] if options.roles else []
     if not given:
         return report
-    verb = "change" if len(given) > 1 else "changes"
     unheeded = (
-        f"{' and '.join(given)} {verb} nothing while run `{report.status.run}` waits for an answer:"
-        " it goes by what was approved"
+        f"{' and '.join(given)} change{'' if len(given) > 1 else 's'} nothing while run"
+        f" `{report.status.run}` waits for an answer: it goes by what was approved"
     )
     return replace(report, unheeded=unheeded)
 
@@ -218,7 +220,7 @@ def _mark(harness: Harness, approved: ApprovedPlan, status: PlanStatus) -> None:
     projection_of(harness, approved.place).show(approved.state, status, now=True)
 
 
-def _approved(
+def approved_to_run(
     harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> ApprovedPlan:
     """The approval that the run obeys: an open run its own pins, a new one the newest approval."""
@@ -236,7 +238,10 @@ def _approved(
     else:
         entry = _require_approval(harness, place, history, options)
         history = read_history(harness.ledger, place.id)
-    pins = pins_for(harness, place, read_pins(harness.ledger, entry), running=history.running)
+    if options.on_worker is not None:
+        pins = options.on_worker.prepare(harness, place, history)
+    else:
+        pins = pins_for(harness, place, read_pins(harness.ledger, entry), running=history.running)
     approved = approved_with(place, history, entry, pins)
     given = approved.settings.with_roles(options.roles or {})
     return replace(approved, settings=with_presets(given))
@@ -245,17 +250,14 @@ def _approved(
 def _require_approval(
     harness: Harness, place: PlanLocation, history: PlanHistory, options: RunOptions
 ) -> Entry:
-    digest = place.digest()
-    approval = history.approval
+    digest, approval = place.digest(), history.approval
     approved = history.status(digest) in (PlanStatus.APPROVED, PlanStatus.FAILED)
     older = older_pins(harness.ledger, history, digest) is not None
     as_configured = approval is not None and not is_reconfigured(harness, place, approval)
     if approval is not None and approved and as_configured and not older:
         return approval
-    workspace = open_workspace(
-        harness, place, read_ignore_rules(place.workspace), place.parse().plan
-    )
-    refuse_own_output(options.output, workspace)
+    rules = read_ignore_rules(place.workspace)
+    refuse_own_output(options.output, open_workspace(harness, place, rules, place.parse().plan))
     given = with_presets(harness.settings.with_roles(options.roles or {}))
     proposal = propose(replace(harness, settings=given), place)
     if options.yes or harness.settings.auto_approve:
@@ -299,6 +301,7 @@ def _begin(
     place, history, ledger = approved.place, approved.history, harness.ledger
     # Roles named on the command line are the person's word over the pinned ones; it is recorded.
     said = {
+        **({"on": "workers"} if options.on_worker else {}),
         "roles": dict(options.roles or {}),
         **({} if options.session is None else {"session": to_builtins(options.session)}),
         "runner": f"signoff {__version__}",
@@ -321,6 +324,7 @@ def _begin(
             "asks_held_before": approved.settings.policy.held_before is HeldBeforeRule.ASK,
             "approved_content": approved.pins.snapshot,
             **said,
+            **(options.on_worker.as_approved(approved.entry) if options.on_worker else {}),
         }
         draft = Draft(Kind.RUN_STARTED, data, run=run)
     with ledger.database.transaction():
@@ -336,9 +340,8 @@ def _open_run(
 ) -> OpenRun:
     approved, environ, settings = work.approved, harness.environ, harness.settings
     place, pins, known = approved.place, approved.pins, approved.history.entries
-    agent = CommandAgent(
-        environ, pins.search_path, workspace_lock(place), work.enclosure, settings.prices
-    )
+    remote, mark = options.on_worker, workspace_lock(place)
+    agent = CommandAgent(environ, pins.search_path, mark, work.enclosure, settings.prices)
     return OpenRun(
         plan_id=place.id,
         run=run,
@@ -369,6 +372,7 @@ def _open_run(
         session=options.session,
         ousted=lease.lost,
         make_room=harness.home.drop_reserve,
+        endorse=remote.endorse(work.workspace, run) if remote else lambda drafts: drafts,
     )
 
 
@@ -382,7 +386,8 @@ def _asker(harness: Harness, agent: CommandAgent, place: PlanLocation) -> Opinio
     return open_asker(settings.judge, agent, harness.environ, settings.prices, place.workspace)
 
 
-def _report(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
+def report_run(harness: Harness, place: PlanLocation, outcome: Outcome | None) -> RunReport:
+    """Report how the plan stands now, with a receipt where it was signed off."""
     status, no_receipt = status_of(harness, place), ""
     if outcome is Outcome.DONE:
         # What signs takes longer to load than everything before the first step.

@@ -14,6 +14,7 @@ from signoff.domain.receipt import (
     Agent,
     ApprovalProof,
     AttemptProof,
+    JudgedBy,
     LedgerSlice,
     OpinionNote,
     PlanName,
@@ -114,6 +115,7 @@ def receipt_of(
         agents=agents,
         attempts=tuple(_attempt(work, agents.index(work.agent)) for work in attempts),
         previous=previous,
+        workers=judged_by(entries, run),
         acceptances=tuple(
             _acceptance(entries, run, subject, finished.data["snapshot"])
             for subject in (
@@ -224,6 +226,13 @@ def _attempt(work: Work, agent: int) -> AttemptProof:
         tokens=work.tokens,
         usd=work.usd,
     )
+
+
+def judged_by(entries: Sequence[Entry], run: str | None) -> tuple[JudgedBy, ...]:
+    """The workers that judged in a run; their signatures were checked as the entries were read."""
+    said = (e.data.get("worker") for e in entries if e.run == run and e.kind is Kind.VERDICT)
+    found = {(by["name"], by["key_id"]): None for by in said if by}
+    return tuple(JudgedBy(name, key_id) for name, key_id in found)
 
 
 def waivers_of(

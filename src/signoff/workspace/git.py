@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from signoff.domain.text import decode_output
-from signoff.domain.verdict import Ending
+from signoff.domain.verdict import Ending, Observation
 from signoff.errors import ProcessFailed
 from signoff.process.command import Command, StreamName
 from signoff.process.environment import clean_environment, safe_search_path
@@ -47,7 +47,7 @@ _CONFIG = """[core]
 _ATTRIBUTES = (
     "* !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size\n"
 )
-_ALONE = {
+ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
@@ -61,6 +61,17 @@ _ALONE = {
     **{f"GIT_{who}_NAME": "signoff" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_EMAIL": "signoff@localhost" for who in ("AUTHOR", "COMMITTER")},
 }
+
+
+def run_git(command: Command) -> tuple[Observation, bytes]:
+    """Run git to its end; the observation, and everything it printed."""
+    printed: list[bytes] = []
+
+    def on_output(stream: StreamName, piece: bytes) -> None:
+        if stream is StreamName.STDOUT:
+            printed.append(piece)
+
+    return run(command, on_output=on_output), b"".join(printed)
 
 
 class GitReply(NamedTuple):
@@ -135,23 +146,17 @@ class Git:
         accept: tuple[int, ...] = (0,),
     ) -> GitReply:
         """Run git like `call`, for questions that git answers with its exit code."""
-        env = {**self._env, **_ALONE, "GIT_DIR": str(self._folder)}
+        env = {**self._env, **ALONE, "GIT_DIR": str(self._folder)}
         if index is not None:
             env["GIT_INDEX_FILE"] = str(index)
         if work_tree is not None:
             env["GIT_WORK_TREE"] = str(work_tree)
-        printed: list[bytes] = []
-
-        def on_output(stream: StreamName, piece: bytes) -> None:
-            if stream is StreamName.STDOUT:
-                printed.append(piece)
-
         argv = (str(self._program), *arguments)
         limits = Limits(wall_s=_TIMEOUT_S)
         command = Command(argv, work_tree or self._folder, env, limits, stdin=stdin)
-        seen = run(command, on_output=on_output)
+        seen, printed = run_git(command)
         if seen.ending is Ending.EXITED and seen.exit_code in accept:
-            return GitReply(int(seen.exit_code), b"".join(printed))
+            return GitReply(int(seen.exit_code), printed)
         said = decode_output(seen.stderr.kept).strip() or seen.describe()
         raise ProcessFailed(
             f"`git {arguments[0]}` in `{self.common}`: {said}",

@@ -96,10 +96,10 @@ class SnapshotStore:
             return False
         return all(map(self.objects.has, (*records, top[b"content"])))
 
-    def load(self, digest: str) -> dict[str, StoredFile]:
-        """Every entry of a snapshot by path, sorted; checked against the digest."""
+    def load(self, digest: str, tree: bytes = b"") -> dict[str, StoredFile]:
+        """Every entry of a snapshot (or of a tree) by path, sorted; checked against the digest."""
         stored: dict[str, StoredFile] = {}
-        for path, oid in self.folder_records(digest).items():
+        for path, oid in self.folder_records(digest, tree).items():
             stored.update(self.folder_entries(path, oid))
         entries = (
             encode_entry(
@@ -108,12 +108,12 @@ class SnapshotStore:
             for path, f in stored.items()
         )
         if content_digest(entries) != digest:
-            raise _damaged(digest)
+            raise damaged(digest)
         return dict(sorted(stored.items()))
 
-    def folder_records(self, digest: str) -> dict[str, bytes]:
+    def folder_records(self, digest: str, tree: bytes = b"") -> dict[str, bytes]:
         """The folders of a snapshot and the object that records each; equal ids, equal content."""
-        top = {name: oid for _, name, oid in self._tree_entries(self._tree_of(digest))}
+        top = {name: oid for _, name, oid in self._tree_entries(tree or self._tree_of(digest))}
         return {_folder_of(name): oid for _, name, oid in self._tree_entries(top[b"manifest"])}
 
     def folder_entries(self, path: str, oid: bytes) -> Iterator[tuple[str, StoredFile]]:
@@ -241,7 +241,7 @@ def _unknown(digest: str) -> StorageFailed:
     )
 
 
-def _damaged(digest: str) -> StorageFailed:
+def damaged(digest: str) -> StorageFailed:
     return StorageFailed(
         f"snapshot `{digest}` is damaged: its entries do not give its digest",
         hint="restore the home folder from a backup, or run the plan again from its start",

@@ -27,7 +27,7 @@ from signoff.gate.fold import fold
 from signoff.gate.gate import GateReport, evaluate
 from signoff.gate.state import State
 from signoff.gate.subjects import Content
-from signoff.settings.loading import SessionPolicy
+from signoff.settings.policy import SessionPolicy
 from signoff.storage.ledger import Ledger
 from signoff.storage.records import PlanRecord
 from signoff.workspace.folders import open_regular

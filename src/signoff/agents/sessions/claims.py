@@ -18,7 +18,7 @@ from signoff.domain.text import escape_line, shown_list
 from signoff.gate.fold_session import turn
 from signoff.gate.subjects import is_derived
 from signoff.planfile.diff import diff_plans
-from signoff.settings.loading import BlockedRule, RatchetRule
+from signoff.settings.policy import BlockedRule, RatchetRule
 
 if TYPE_CHECKING:
     from signoff.agents.sessions.writing import WrittenPlan

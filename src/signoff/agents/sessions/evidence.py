@@ -22,7 +22,7 @@ from signoff.domain.session import (
 )
 from signoff.domain.text import escape_line, shown_list, storable_path
 from signoff.gate.record import Claim
-from signoff.settings.loading import EvidenceRule
+from signoff.settings.policy import EvidenceRule
 
 HOW = (
     "cite what the harness can check: `tool:<call-id>`, `file:<path>@<sha256>`, "

@@ -17,7 +17,7 @@ from signoff.gate.record import Judged, Record, Rewrite
 from signoff.gate.state import State
 from signoff.gate.subjects import Standing, StepState
 from signoff.gate.task import asked_drops
-from signoff.settings.loading import SelfSetRule
+from signoff.settings.policy import SelfSetRule
 
 LONGEST_TAIL = 2_000
 LONGEST_SHOWN = 300
