@@ -125,8 +125,7 @@ def _judged(data: Mapping[str, Any]) -> str:
     # The message of a tampering begins with the word.
     result = "" if data["reason"] == Reason.TAMPERED else f"{data['result']}: "
     printed = data["output_tail"] or data.get("heldout_tail", "")
-    quoted = "" if data["reason"] in _SAYS_ALL else _last_line(printed)
-    return f"{result}{data['message']}{quoted}"
+    return f"{result}{data['message']}{_last_line('' if data['reason'] in _SAYS_ALL else printed)}"
 
 
 def _last_line(output: str) -> str:
