@@ -52,7 +52,7 @@ PATIENCE_S = 5  # for the head of a request, and for its body
 ENTRIES = 100  # of the timeline at a time
 STEPS = 120  # of a plan
 CARDS = 60  # of a column
-PLANS_IN_MIND = 3  # whose entries are not read again for every new one
+PLANS_KEPT = 3  # whose entries are not read again for every new one
 _T = TypeVar("_T")
 _STATUS = {
     PlanNotFound.__name__: 404,
@@ -70,7 +70,7 @@ class Board:
         self.watchers = ThreadPoolExecutor(1, "board-watch")
         self.feed = Feed(harness.ledger.heads, self.reader.without_driver, self.watchers)
         self.proposals: OrderedDict[str, tuple[Harness, Proposal, PlanPage]] = OrderedDict()
-        self._minds: OrderedDict[str, Harness] = OrderedDict()
+        self._harnesses: OrderedDict[str, Harness] = OrderedDict()
 
     def app(self) -> Starlette:
         get = {
@@ -191,7 +191,7 @@ class Board:
         plan, step, number = asked["plan"], asked["step"], asked["number"]
 
         def read() -> dict[str, Any]:
-            harness, place = self._mind(plan), place_of(self.harness, self._record(plan))
+            harness, place = self._harness_of(plan), place_of(self.harness, self._record(plan))
             page = read_plan_page(harness, place)
             found = read_attempt(harness, place, step, number)
             return {"page": page, "said": found.said, "diff_report": found.diff}
@@ -233,7 +233,7 @@ class Board:
 
         def read() -> tuple[Harness, Proposal, PlanPage, Any]:
             place = place_of(self.harness, self._record(plan))
-            page = read_plan_page(self._mind(plan), place)
+            page = read_plan_page(self._harness_of(plan), place)
             harness = open_harness(self.harness.environ, place.workspace, place.workspace)
             proposal = propose(harness, place)
             history = read_history(harness.ledger, place.id)
@@ -322,18 +322,18 @@ class Board:
     def _record(self, plan: str) -> Any:
         return find_record(self.harness, plan)
 
-    def _mind(self, plan: str) -> Harness:
+    def _harness_of(self, plan: str) -> Harness:
         """A harness that keeps this plan's entries as long as somebody looks at it."""
-        if plan not in self._minds:
+        if plan not in self._harnesses:
             ledger = Ledger(self.harness.ledger.database, self.harness.ledger.redactor)
-            self._minds[plan] = replace(self.harness, ledger=ledger)
-        self._minds.move_to_end(plan)
-        while len(self._minds) > PLANS_IN_MIND:
-            self._minds.popitem(last=False)
-        return self._minds[plan]
+            self._harnesses[plan] = replace(self.harness, ledger=ledger)
+        self._harnesses.move_to_end(plan)
+        while len(self._harnesses) > PLANS_KEPT:
+            self._harnesses.popitem(last=False)
+        return self._harnesses[plan]
 
     def _plan_page(self, plan: str) -> PlanPage:
-        return read_plan_page(self._mind(plan), place_of(self.harness, self._record(plan)))
+        return read_plan_page(self._harness_of(plan), place_of(self.harness, self._record(plan)))
 
     def _heads(self, items: Any) -> dict[str, str]:
         """The moment that each question's plan is shown at, by plan."""
