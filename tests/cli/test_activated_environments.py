@@ -111,8 +111,8 @@ def test_items_of_a_list_go_by_the_environment_as_it_was_approved(desk: Desk, ch
 
 # What `npm install` leaves of a runner, and what an activated shell has on its search path.
 RUNNER = """#!/bin/sh
-grep -q 'return sum' price.py && echo '1 passing' && exit 0
-echo '0 passing'; echo '1 failing'; exit 1
+grep -q 'return sum' price.py && echo '  1 passing (5ms)' && exit 0
+echo '  0 passing (5ms)'; echo '  1 failing'; exit 1
 """
 
 

@@ -16,10 +16,12 @@ DIG = step("Dig", "test -s hole", on_fail="escalate")
 SNAKE = re.compile(r"[a-z][a-z0-9_]*")
 # What is stored, signed or keyed by names of others is shown as it is.
 AS_STORED = {"data", "envelope", "statement", "context", "facts"}
-# A client's own dialect, a protocol, and a model's loop (tests/cli/test_agent.py).
-OTHERS = {"hook", "mcp", "agent"}
+# A client's dialect, a protocol, a loop (tests/cli/test_agent.py), a page that is served.
+OTHERS = {"hook", "mcp", "agent", "board"}
 # What these did is shown where it is their subject; here there is nothing for them to do.
-REFUSED = {"undo", "judge calibrate", "sign", "sessions end", "frobnicate"}
+REFUSED = {"undo", "judge calibrate", "sign", "sessions end", "frobnicate", "notify"}
+# These need a database that several machines reach (tests/cli/test_workers.py).
+REFUSED |= {"workers", "worker trust", "worker revoke", "pull"}
 
 
 def _verbs() -> Iterator[str]:
@@ -85,6 +87,13 @@ def _of_one_plan() -> list[tuple[str, ...]]:
         ("receipt", "key"),
         ("receipt", "bundle", "one", "--output", "one.zip"),
         ("receipt", "anchor", "one", "--file", "one.anchor"),
+        ("board", "export", "one", "--output", "one.html"),
+        ("notify", "--test"),
+        ("worker", "enroll", "--name", "build-1"),
+        ("worker", "trust", "build-1", "no-key"),
+        ("worker", "revoke", "build-1"),
+        ("workers",),
+        ("pull", "one"),
         ("stats",),
         ("merge", "one"),
         ("merge", "--order"),

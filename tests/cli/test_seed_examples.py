@@ -13,8 +13,10 @@ FIXTURES = Path(__file__).parents[1] / "planfile" / "fixtures"
 # Stand-ins for the tools that the contracts call; each looks at the work, none at the agent's word.
 UV = r"""
 case "$*" in
-  "run pytest tests/auth/ -x") grep -q 'timeout=' src/auth/handler.py && ls tests/auth/test_*.py ;;
-  "run pytest tests/ -x"*) test -d tests && ! grep -rq BROKEN src ;;
+  "run pytest tests/auth/ -x") grep -q 'timeout=' src/auth/handler.py && ls tests/auth/test_*.py &&
+    echo '===== 2 passed in 0.12s =====' ;;
+  "run pytest tests/ -x"*) test -d tests && ! grep -rq BROKEN src &&
+    echo '===== 2 passed in 0.12s =====' ;;
   "run ruff check "*) ! grep -rq LINT "$4" ;;
   "run pyright "*) ! grep -rq UNTYPED "$3" ;;
   "run python -c import httpx;"*) grep -q httpx pyproject.toml ;;

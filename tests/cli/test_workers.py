@@ -169,6 +169,7 @@ def test_following_ends_with_ctrl_c_and_the_run_does_not(desk: Desk, machine: Ma
     machine("one").trust().join()
     handed = desk.start("run", "PLAN.md", "--yes", "--on", "workers")
     handed.until(lambda: at_work(desk) == 1)
+    wait_until(lambda: "PLAN" in desk.signoff("workers").stdout)  # told with its next sign of life
     desk.signoff("workers").exits(0).shows("one on", "PLAN", "1 under way")
     handed.process.send_signal(signal.SIGINT)
     handed.end().exits(130).shows("left with the workers")

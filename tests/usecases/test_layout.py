@@ -18,6 +18,7 @@ PACKAGE = "signoff.usecases"
 PHASES = ("harness", "history", "openwork", "pinning")
 SHARED = {*PHASES, "marks", "merge_judging", "merged", "person", "questions"}
 SHARED |= {
+    "checkouts",
     "workspaces",
     "sign_offs",
     "worked",

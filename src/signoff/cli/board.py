@@ -104,7 +104,10 @@ def board_command(
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File to write [default: stdout]."
 )
-def export_command(plan: str | None, workspace: Path | None, output: Path | None) -> int:
+@json_option
+def export_command(
+    plan: str | None, workspace: Path | None, output: Path | None, as_json: bool
+) -> int:
     """Write everything about a plan into one HTML file.
 
     It needs no server and no network: for a pull request, or an archive. Secrets are taken out. It
@@ -116,11 +119,15 @@ def export_command(plan: str | None, workspace: Path | None, output: Path | None
         raise ExtraMissing(f"`{error.name}` is not installed", how_to_install("web")) from error
     report = read_report(harness, place)
     text = report_text(words(), report)
-    if output is None:
+    if output is not None:
+        durable_replace(harness.cwd / output, text.encode())
+    if as_json:
+        shown = str(output) if output is not None else None
+        answer_json(plan=place.name, path=shown, html=None if shown else text)
+    elif output is not None:
+        say_line(f"wrote {output}")
+    else:
         click.echo(text)
-        return 0
-    durable_replace(harness.cwd / output, text.encode())
-    say_line(f"wrote {output}")
     return 0
 
 
