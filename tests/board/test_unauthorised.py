@@ -256,7 +256,7 @@ def test_slow_requests_hold_nobody_up(scene: Scene) -> None:
         slow.append(connection)
     began = time.monotonic()
     assert scene.served.get("/plans").status == 200
-    assert time.monotonic() - began < 4  # none of them was waited for
+    assert time.monotonic() - began < 60  # to wait for each in turn takes 150
     for connection in slow:
         with connection:
             assert connection.recv(100) == b""

@@ -20,7 +20,7 @@ AS_STORED = {"data", "envelope", "statement", "context", "facts"}
 OTHERS = {"hook", "mcp", "agent", "board"}
 # What these did is shown where it is their subject; here there is nothing for them to do.
 REFUSED = {"undo", "judge calibrate", "sign", "sessions end", "frobnicate", "notify"}
-# These need a database that several machines reach (tests/cli/test_workers.py).
+# These need a database that several machines reach, and are refused without.
 REFUSED |= {"workers", "worker trust", "worker revoke", "pull"}
 
 

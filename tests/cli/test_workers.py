@@ -171,6 +171,8 @@ def test_following_ends_with_ctrl_c_and_the_run_does_not(desk: Desk, machine: Ma
     handed.until(lambda: at_work(desk) == 1)
     wait_until(lambda: "PLAN" in desk.signoff("workers").stdout)  # told with its next sign of life
     desk.signoff("workers").exits(0).shows("one on", "PLAN", "1 under way")
+    shown = desk.signoff("workers", "--json").exits(0).json
+    assert (shown["schema_version"], shown["workers"][0]["name"]) == (1, "one")
     handed.process.send_signal(signal.SIGINT)
     handed.end().exits(130).shows("left with the workers")
     desk.about_plan("pull").fails(5, "is not over")
